@@ -1,0 +1,255 @@
+"""All settings: one tree of frozen structs, and its decoding.  Pure: files are read by the caller.
+
+On the wire names are camelCase.  A value that cannot be used is reported by its path and left at
+the value it had before; the rest of the tree is used.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, Literal, TypeVar
+
+import msgspec
+from msgspec import Meta
+
+Count = Annotated[int, Meta(ge=0)]
+Positive = Annotated[int, Meta(ge=1)]
+Milliseconds = Annotated[int, Meta(ge=0, le=600_000)]
+Seconds = Annotated[int, Meta(ge=0)]
+
+S = TypeVar("S", bound=msgspec.Struct)
+
+
+class Local(msgspec.Struct, frozen=True, rename="camel"):
+    """The engine on this machine."""
+
+    model: str = ""
+    """A catalogue name or the path of a GGUF file; empty: the recommended one that is here."""
+    gpu_layers: Annotated[int, Meta(ge=-1)] = -1
+    """Layers on the GPU; -1: all that fit."""
+    context_tokens: Annotated[int, Meta(ge=256)] = 4096
+    batch_tokens: Positive = 512
+    threads: Count = 0
+    """0: the number of physical cores."""
+    flash_attention: bool = True
+    """Used where a GPU computes it; on a CPU it slows generation down and stays off."""
+    mmap: bool = True
+    slots: Annotated[int, Meta(ge=1, le=64)] = 4
+    runtime: Literal["auto", "native", "managed"] = "auto"
+    """native: llama-cpp-python in a child process; managed: a prebuilt llama-server."""
+    idle_minutes: Count = 15
+    """The engine process leaves after so long without an ask; 0: never."""
+
+
+class Endpoint(msgspec.Struct, frozen=True, rename="camel"):
+    """One server that completes code."""
+
+    url: str = ""
+    api: Literal["auto", "openai", "llama-server", "ollama", "vllm", "sglang", "tensorrt-llm", "mistral", "deepseek", "chat"] = "auto"
+    model: str = ""
+    api_key: str = ""
+    api_key_env: str = ""
+    weight: Annotated[float, Meta(gt=0)] = 1
+    ca_file: str | tuple[str, ...] = ""
+    headers: dict[str, str] = {}
+
+
+class Remote(msgspec.Struct, frozen=True, rename="camel"):
+    """Engines behind an address."""
+
+    endpoints: tuple[Endpoint, ...] = ()
+    timeout_ms: Milliseconds = 10_000
+    """Longest wait for the first byte of an answer."""
+    stall_ms: Milliseconds = 3_000
+    """Longest pause inside a stream."""
+    retries: Annotated[int, Meta(ge=0, le=10)] = 2
+    concurrency: Positive = 5
+    http2: bool = False
+
+
+class Template(msgspec.Struct, frozen=True, rename="camel"):
+    """A prompt format of the user's own."""
+
+    prefix: str
+    suffix: str
+    middle: str
+    order: Literal["psm", "spm"] = "psm"
+    stop: tuple[str, ...] = ()
+
+
+class Debounce(msgspec.Struct, frozen=True, rename="camel"):
+    """How long an automatic ask waits for the next key."""
+
+    mode: Literal["adaptive", "fixed", "off"] = "adaptive"
+    """adaptive: between both bounds, by the user's rhythm; fixed: `maxMs`."""
+    min_ms: Milliseconds = 0
+    max_ms: Milliseconds = 300
+
+
+class Completion(msgspec.Struct, frozen=True, rename="camel"):
+    """What is asked for and where."""
+
+    max_tokens: Annotated[int, Meta(ge=1, le=4096)] = 96
+    multiline: Literal["auto", "always", "never"] = "auto"
+    candidates: Annotated[int, Meta(ge=1, le=10)] = 1
+    temperature: Annotated[float, Meta(ge=0, le=2)] = 0.0
+    deadline_ms: Annotated[int, Meta(ge=50, le=600_000)] = 3_000
+    """An ask is answered by then, with what there is."""
+    in_comments: bool = True
+    disabled_languages: tuple[str, ...] = ()
+    disabled_globs: tuple[str, ...] = ()
+
+
+class Context(msgspec.Struct, frozen=True, rename="camel"):
+    """How much the model is shown."""
+
+    prefix_tokens: Annotated[int, Meta(ge=16)] = 1024
+    suffix_tokens: Count = 256
+    snippet_tokens: Count = 512
+    budget_ms: Milliseconds = 100
+    max_document_bytes: Positive = 8_388_608
+
+
+class Cache(msgspec.Struct, frozen=True, rename="camel"):
+    """Recall: suggestions worth using again."""
+
+    enabled: bool = True
+    directory: str = ""
+    memory_ttl_seconds: Seconds = 300
+    memory_bytes: Positive = 16_777_216
+    disk_ttl_seconds: Seconds = 604_800
+    shared_url: str = ""
+    shared_ttl_seconds: Seconds = 3_600
+
+
+class Privacy(msgspec.Struct, frozen=True, rename="camel"):
+    """What never leaves."""
+
+    secret_files: tuple[str, ...] = ()
+    """File-name globs that are never served, beside the built-in ones."""
+    redact_secrets: bool = True
+    ignore_files: tuple[str, ...] = (".gitignore", ".monkeycodeignore")
+
+
+class Scripted(msgspec.Struct, frozen=True, rename="camel"):
+    """The engine that says what it is told: for trying an editor without a model."""
+
+    text: str = "hello from monkeycode"
+    """Said for every ask, unless `script` answers."""
+    script: str = ""
+    """Path of a JSON file: a list of answers, used in turn.  See `engines/scripted.py`."""
+    delay_ms: Milliseconds = 0
+
+
+class Config(msgspec.Struct, frozen=True, rename="camel"):
+    """The whole tree.  The name of every field is the same word in the editor, in files and here."""
+
+    enabled: bool = True
+    engine: Literal["auto", "local", "remote", "scripted", "off"] = "auto"
+    local: Local = Local()
+    remote: Remote = Remote()
+    template: str | Template = "auto"
+    """auto, the name of a family, or a format of your own."""
+    debounce: Debounce = Debounce()
+    completion: Completion = Completion()
+    context: Context = Context()
+    cache: Cache = Cache()
+    privacy: Privacy = Privacy()
+    scripted: Scripted = Scripted()
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+
+
+FROM_WORKSPACE_NEVER = frozenset({"engine", "local", "remote", "template", "cache", "scripted", "privacy", "logLevel"})
+"""What a file inside a workspace may not set: it decides where text goes, and the workspace may be someone else's."""
+
+
+def fields(struct: type[msgspec.Struct]) -> dict[str, msgspec.structs.FieldInfo]:
+    """Wire name → field."""
+    return {field.encode_name: field for field in msgspec.structs.fields(struct)}
+
+
+def decode(tree: Mapping[str, Any], base: Config | None = None) -> tuple[Config, list[str]]:
+    """Lay `tree` over `base`; what cannot be used is left as it was and said in words."""
+    problems: list[str] = []
+    config = _decode(tree, base or Config(), (), problems)
+    return config, problems
+
+
+def _decode(tree: Mapping[str, Any], base: S, path: tuple[str, ...], problems: list[str]) -> S:
+    known = fields(type(base))
+    changes: dict[str, Any] = {}
+    for key, value in tree.items():
+        where = ".".join((*path, str(key)))
+        field = known.get(key)
+        if field is None:
+            near = difflib.get_close_matches(str(key), known, n=1)
+            problems.append(f"{where}: there is no such setting" + (f"; did you mean {near[0]}?" if near else "."))
+            continue
+        current = getattr(base, field.name)
+        if isinstance(current, msgspec.Struct) and not isinstance(field.type, type):
+            current = None  # a union such as `template`: converted whole
+        if isinstance(current, msgspec.Struct):
+            if isinstance(value, Mapping):
+                changes[field.name] = _decode(value, current, (*path, key), problems)
+            elif value is not None:  # editors send null for "not set"
+                problems.append(f"{where}: expected a group of settings.")
+            continue
+        if value is None:
+            continue
+        try:
+            changes[field.name] = msgspec.convert(value, field.type, strict=not isinstance(value, str))
+        except msgspec.ValidationError as exc:
+            problems.append(f"{where}: {_readable(exc)}.")
+    return msgspec.structs.replace(base, **changes) if changes else base
+
+
+def _readable(exc: msgspec.ValidationError) -> str:
+    text = str(exc).replace(" - at `$", " at `").replace("`", "")
+    return text[:1].lower() + text[1:] if text else "cannot be used"
+
+
+def merge(*trees: Mapping[str, Any]) -> dict[str, Any]:
+    """Deep merge of plain trees; later ones win."""
+    merged: dict[str, Any] = {}
+    for tree in trees:
+        for key, value in tree.items():
+            old = merged.get(key)
+            merged[key] = merge(old, value) if isinstance(old, dict) and isinstance(value, Mapping) else value
+    return merged
+
+
+def without_workspace_secrets(tree: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Drop what a workspace file may not decide; tell what was dropped."""
+    kept = {key: value for key, value in tree.items() if key not in FROM_WORKSPACE_NEVER}
+    dropped = [f"{key}: a workspace's own file may not set this; put it into your user settings." for key in tree if key in FROM_WORKSPACE_NEVER]
+    return kept, dropped
+
+
+def from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
+    """`MONKEYCODE_LOCAL_GPU_LAYERS=0` → `{"local": {"gpuLayers": "0"}}`.  Lists and groups are JSON."""
+    tree: dict[str, Any] = {}
+    for names, wire_path in _leaves(Config):
+        text = environ.get("MONKEYCODE_" + "_".join(names).upper())
+        if text is None:
+            continue
+        value: Any = text
+        if text[:1] in "[{":
+            try:
+                value = msgspec.json.decode(text)
+            except msgspec.DecodeError:
+                value = text
+        node = tree
+        for key in wire_path[:-1]:
+            node = node.setdefault(key, {})
+        node[wire_path[-1]] = value
+    return tree
+
+
+def _leaves(struct: type[msgspec.Struct]) -> Iterable[tuple[tuple[str, ...], tuple[str, ...]]]:
+    for field in msgspec.structs.fields(struct):
+        if isinstance(field.type, type) and issubclass(field.type, msgspec.Struct):
+            for names, wire in _leaves(field.type):
+                yield (field.name, *names), (field.encode_name, *wire)
+        else:
+            yield (field.name,), (field.encode_name,)

@@ -1,0 +1,239 @@
+"""The values that flow through the pipeline.  All of them are frozen; none of them knows LSP.
+
+Offsets and columns are code points.  Text inside these values uses LF as its only line end;
+the document's own line end is `Snapshot.eol`.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+
+import msgspec
+
+
+class Trigger(enum.Enum):
+    """Why the editor asks."""
+
+    AUTOMATIC = "automatic"
+    """The user typed or moved."""
+    INVOKED = "invoked"
+    """The user pressed a key for it: no debounce, rules of taste are off."""
+
+
+class Selected(msgspec.Struct, frozen=True):
+    """The entry that the editor's pop-up list has selected, to be extended and not contradicted."""
+
+    text: str
+    line: int
+    start: int
+    """Code-point column on `line` where the entry's text would be put."""
+    end: int
+    """Code-point column on `line` up to which it would replace what is there."""
+
+
+class Snapshot(msgspec.Struct, frozen=True):
+    """One immutable view of a document, taken before the first await."""
+
+    uri: str
+    language: str
+    version: int
+    lines: Sequence[str]
+    """Lines with their terminators; the last one has none.  Shared with the document, never changed."""
+    line: int
+    column: int
+    """Cursor, clamped into the text; `column` counts code points."""
+    eol: str = "\n"
+    """The document's prevailing line end."""
+    workspace: str = ""
+    """URI of the workspace folder that holds the document; empty if none does."""
+    cells_before: tuple[str, ...] = ()
+    """Text of the notebook's cells above this one (markdown as comments), nearest last."""
+    cells_after: tuple[str, ...] = ()
+    """Text of the notebook's cells below this one, nearest first."""
+    n_bytes: int = 0
+    """Approximate size of the document's text."""
+
+    @property
+    def line_before(self) -> str:
+        """The cursor's line up to the cursor."""
+        return self.lines[self.line][: self.column]
+
+    @property
+    def line_after(self) -> str:
+        """The cursor's line after the cursor, without its terminator."""
+        return self.lines[self.line][self.column :].rstrip("\r\n")
+
+
+class Ask(msgspec.Struct, frozen=True):
+    """One request of the editor for a completion."""
+
+    snapshot: Snapshot
+    trigger: Trigger = Trigger.AUTOMATIC
+    selected: Selected | None = None
+    since_edit_ms: float | None = None
+    """What the editor has already waited since the last edit; None if nothing was edited."""
+
+
+class Window(msgspec.Struct, frozen=True):
+    """The text before and after the cursor that fits the budget.  LF only."""
+
+    prefix: str
+    suffix: str
+    language: str
+    path: str
+    """The document's path relative to its workspace, `/` separated; never an absolute path."""
+    repository: str = ""
+    """The workspace folder's name."""
+    whole_prefix: bool = True
+    """Whether `prefix` starts at the document's start."""
+    whole_suffix: bool = True
+
+    @property
+    def line_before(self) -> str:
+        return self.prefix[self.prefix.rfind("\n") + 1 :]
+
+    @property
+    def line_after(self) -> str:
+        end = self.suffix.find("\n")
+        return self.suffix if end < 0 else self.suffix[:end]
+
+
+class Snippet(msgspec.Struct, frozen=True):
+    """A piece of another place that helps."""
+
+    path: str
+    """Relative, `/` separated."""
+    text: str
+    kind: str = "similar"
+    score: float = 0.0
+
+
+class Control(msgspec.Struct, frozen=True, tag="c"):
+    """A control token of the model, by the text that its vocabulary gives it."""
+
+    text: str
+
+
+class Plain(msgspec.Struct, frozen=True, tag="p"):
+    """Ordinary text.  It can never become a control token, whatever it says."""
+
+    text: str
+
+
+Segment = Control | Plain
+
+
+class Priority(enum.IntEnum):
+    """Who waits for a generation; lower runs first."""
+
+    INTERACTIVE = 0
+    LOOK_AHEAD = 1
+    WARM_UP = 2
+    BATCH = 3
+
+
+class Prompt(msgspec.Struct, frozen=True):
+    """What an engine is asked: rendered for one model family, plus the plain halves for engines that insert by themselves."""
+
+    segments: tuple[Segment, ...]
+    prefix: str
+    suffix: str
+    stop: tuple[str, ...] = ()
+    """Strings that end the answer (control tokens of the family as text); the engine never returns them."""
+    max_tokens: int = 96
+    temperature: float = 0.0
+    draft: str = ""
+    """Text that the model will probably say; the engine may verify it in one batch.  A hint: it never changes the answer."""
+    priority: Priority = Priority.INTERACTIVE
+    session: str = ""
+    """A stable key of the document, so that one slot or one endpoint keeps its KV cache."""
+    fim: bool = True
+    """False when the model has no insert tokens and `segments` is the prefix only."""
+
+
+class Finish(enum.Enum):
+    """How a generation ended."""
+
+    STOP = "stop"
+    """The model said it was done, or a stop string came."""
+    LENGTH = "length"
+    """`max_tokens` was reached."""
+
+
+class Usage(msgspec.Struct, frozen=True):
+    """Prompt tokens taken from the KV cache and read anew, and tokens generated.  None: the engine does not say."""
+
+    reused: int | None = None
+    read: int | None = None
+    generated: int | None = None
+
+
+class Chunk(msgspec.Struct, frozen=True):
+    """One piece of a stream.  Exactly the last chunk of a whole answer has `finish`."""
+
+    text: str
+    logprob: float | None = None
+    """Sum of the log-probabilities of this chunk's tokens (natural log)."""
+    n_tokens: int = 0
+    finish: Finish | None = None
+    usage: Usage | None = None
+
+
+class Origin(enum.Enum):
+    """Where a suggestion came from."""
+
+    ENGINE = "engine"
+    ADOPTED = "adopted"
+    TYPED_THROUGH = "typed-through"
+    MEMORY = "memory"
+    DISK = "disk"
+    SHARED = "shared"
+
+
+class Suggestion(msgspec.Struct, frozen=True):
+    """Cleaned text to insert at the cursor.  LF only."""
+
+    text: str
+    origin: Origin = Origin.ENGINE
+    confidence: float | None = None
+    """Mean token log-probability; None where the engine does not give it."""
+    id: int = 0
+    """Number of the ask that showed it; the accept command sends it back."""
+
+
+class OutcomeKind(enum.Enum):
+    """The one way in which an ask ended."""
+
+    SHOWN = "shown"
+    GATED = "gated"
+    EMPTY = "empty"
+    SUPERSEDED = "superseded"
+    CANCELLED = "cancelled"
+    FAILED = "failed"
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """How an ask ended, why, and where its time went.  Holds no source text."""
+
+    id: int
+    at: float
+    """Unix time in seconds when the ask arrived."""
+    kind: OutcomeKind
+    reason: str
+    """One sentence for the user: the rule, filter, error or origin."""
+    language: str = ""
+    place: str = ""
+    """File name, line and column (1-based) for people: `app.py:12:5`."""
+    trigger: str = ""
+    origin: str = ""
+    stages_ms: dict[str, float] = {}
+    total_ms: float = 0.0
+    n_prefix: int = 0
+    n_suffix: int = 0
+    n_shown: int = 0
+    """Characters of the suggestion shown."""
+    reused_tokens: int | None = None
+    read_tokens: int | None = None
+    generated_tokens: int | None = None
+    accepted: bool = False

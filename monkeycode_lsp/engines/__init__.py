@@ -1,0 +1,1 @@
+"""Engines: whatever streams tokens for a prompt.  Read `base` first."""

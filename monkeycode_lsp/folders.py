@@ -1,0 +1,46 @@
+"""Where things of ours live on this machine.  Every folder can be moved by one variable, `MONKEYCODE_HOME`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import platformdirs
+
+NAME = "monkeycode"
+
+
+def _folder(kind: str, default: str) -> Path:
+    home = os.environ.get("MONKEYCODE_HOME", "").strip()
+    return Path(home).expanduser() / kind if home else Path(default)
+
+
+def config() -> Path:
+    """Settings that the user writes: `monkeycode.toml`."""
+    return _folder("config", platformdirs.user_config_dir(NAME, appauthor=False))
+
+
+def cache() -> Path:
+    """What may be deleted at any time: recalled suggestions, self-test verdicts."""
+    return _folder("cache", platformdirs.user_cache_dir(NAME, appauthor=False))
+
+
+def models() -> Path:
+    """Model files that we fetched."""
+    return _folder("models", str(Path(platformdirs.user_data_dir(NAME, appauthor=False)) / "models"))
+
+
+def state() -> Path:
+    """Outcomes of the last asks, for `monkeycode why`."""
+    return _folder("state", platformdirs.user_state_dir(NAME, appauthor=False))
+
+
+def runtime() -> Path:
+    """Private sockets; created with mode 0700, emptied at log-out on most systems."""
+    return _folder("run", platformdirs.user_runtime_dir(NAME, appauthor=False))
+
+
+def private(folder: Path) -> Path:
+    """Create `folder` for this user only and return it."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return folder
