@@ -1,0 +1,341 @@
+"""The pipeline: one ask, from top to bottom.  Read this first.
+
+`complete` answers every ask exactly once and leaves one outcome; the only things it raises are
+`SupersededError` (a newer ask took over) and cancellation (the caller left).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import itertools
+import logging
+import time
+from collections.abc import Callable
+
+import msgspec
+
+from monkeycode_lsp import config, debounce, filters, prompt, stops
+from monkeycode_lsp.context import window as windows
+from monkeycode_lsp.domain import Ask, Finish, Origin, Outcome, OutcomeKind, Suggestion, Trigger, Window
+from monkeycode_lsp.engines.base import Engine, Model
+from monkeycode_lsp.errors import ContextOverflowError, EngineBusyError, EngineError, MonkeyCodeError, SupersededError
+from monkeycode_lsp.gate import Gate
+from monkeycode_lsp.generation import Generation
+from monkeycode_lsp.observe.outcomes import Outcomes
+from monkeycode_lsp.observe.timing import Stages
+from monkeycode_lsp.recall.lookup import Recall
+from monkeycode_lsp.recall.table import continues
+from monkeycode_lsp.turn import Turn
+
+logger = logging.getLogger(__name__)
+
+GRACE_S = 0.1
+"""A generation whose ask was cancelled lives on so long: editors cancel just before they ask again."""
+MOST_RUNNING = 32
+
+_numbers = itertools.count(1)
+
+
+class Completer:
+    """One configuration's pipeline.
+
+    The mutable state is the running generation of each document, the typing rhythm, the window's
+    scale (shrunk when a model says that a prompt is too long) and the model once it is known.
+    """
+
+    def __init__(
+        self,
+        *,
+        settings: config.Config,
+        engine: Engine,
+        recall: Recall,
+        turn: Turn,
+        outcomes: Outcomes,
+        report: Callable[[MonkeyCodeError], None],
+    ) -> None:
+        self.settings = settings
+        self._engine = engine
+        self._recall = recall
+        self._turn = turn
+        self._outcomes = outcomes
+        self._report = report
+        self._gate = Gate(settings)
+        self._settings_scope = _fingerprint(settings)
+        self._running: dict[str, Generation] = {}
+        self._stopping: set[asyncio.Task[None]] = set()
+        self._rhythm = debounce.Rhythm()
+        self._scale = 1.0
+        self._model: Model | None = None
+        self._ready: asyncio.Task[Model] | None = None
+
+    async def complete(self, ask: Ask, *, n_nuls: int = 0) -> list[Suggestion]:
+        """The suggestions to show, best first; empty if there is nothing to show."""
+        log = _Log(ask)
+        try:
+            shown = await self._complete(ask, n_nuls, log)
+        except SupersededError:
+            log.ended(OutcomeKind.SUPERSEDED, "A newer request took over.")
+            raise
+        except asyncio.CancelledError:
+            log.ended(OutcomeKind.CANCELLED, "The editor cancelled the request.")
+            raise
+        except MonkeyCodeError as exc:
+            log.ended(OutcomeKind.FAILED, str(exc))
+            if not isinstance(exc, EngineBusyError):
+                self._report(exc)
+            return []
+        except Exception:
+            logger.exception("ask %d failed", log.id)
+            log.ended(OutcomeKind.FAILED, "An error of ours; the log has the details.")
+            return []
+        finally:
+            self._outcomes.add(log.outcome())
+        return shown
+
+    async def _complete(self, ask: Ask, n_nuls: int, log: _Log) -> list[Suggestion]:
+        uri = ask.snapshot.uri
+        claim = self._turn.claim(uri)  # before anything else: older asks of this document are out
+        rule = self._gate.refuses(ask, n_nuls=n_nuls)
+        if rule:
+            return log.nothing(OutcomeKind.GATED, rule)
+        window = windows.around(ask.snapshot, self.settings.context, ask.selected, scale=self._scale)
+        log.saw(window)
+        rule = self._gate.declines(ask, window)
+        log.stages.end("gate")
+        if rule:
+            self._leave(uri)
+            return log.nothing(OutcomeKind.GATED, rule)
+        if self._model is not None and self.settings.cache.enabled:
+            kept = self._recall.find(uri, self._scope(self._model, ask), window)
+            log.stages.end("recall")
+            if kept is not None:
+                self._leave(uri)
+                return log.shows(kept)
+        return await self._turn.run(uri, claim, self._ask_engine(ask, window, log))
+
+    async def _ask_engine(self, ask: Ask, window: Window, log: _Log) -> list[Suggestion]:
+        uri = ask.snapshot.uri
+        deadline = time.perf_counter() + self.settings.completion.deadline_ms / 1e3 - log.stages.total_ms / 1e3
+        generation = self._adopt(uri, ask, window)
+        adopted = generation is not None
+        if generation is None:
+            await asyncio.sleep(debounce.delay_ms(ask, window, self._rhythm, self.settings.debounce) / 1e3)
+            log.stages.end("debounce")
+            model = await self._await_model(deadline)
+            log.stages.end("ready")
+            generation = self._start(ask, window, model)
+            log.stages.end("prompt")
+        try:
+            await generation.wait(deadline - time.perf_counter())
+        except asyncio.CancelledError:
+            self._unwanted_soon(uri, generation)
+            raise
+        log.stages.end("engine")
+        log.measured(generation)
+        if isinstance(generation.error, ContextOverflowError) and not adopted and self._shrink(generation.error):
+            window = windows.around(ask.snapshot, self.settings.context, ask.selected, scale=self._scale)
+            return await self._ask_engine(ask, window, log)
+        return self._answer(ask, window, generation, log, adopted=adopted)
+
+    def _answer(self, ask: Ask, window: Window, generation: Generation, log: _Log, *, adopted: bool) -> list[Suggestion]:
+        uri = ask.snapshot.uri
+        if not generation.running and self._running.get(uri) is generation:
+            del self._running[uri]
+        explicit = ask.trigger is Trigger.INVOKED
+        if generation.error is not None:
+            if not (explicit and generation.text):
+                raise generation.error
+            self._report(generation.error)
+        elif not generation.complete and not generation.running and not explicit:
+            return log.nothing(OutcomeKind.FAILED, "The engine's answer was cut off.")
+        text = self._clean(generation, explicit=explicit)
+        log.stages.end("clean")
+        if generation.complete and text:
+            if generation.first_ms is not None:
+                self._rhythm = self._rhythm.with_engine(generation.first_ms)
+            self._keep(uri, generation, text)
+        rest = continues(generation.window, text, window) if text else None
+        if not rest:
+            late = generation.running and not text
+            return log.nothing(OutcomeKind.EMPTY, "The engine did not answer in time (setting completion.deadlineMs)." if late else _why_empty(generation))
+        origin = Origin.ADOPTED if adopted else Origin.ENGINE
+        return log.shows(Suggestion(rest, origin=origin, confidence=generation.confidence))
+
+    def _clean(self, generation: Generation, *, explicit: bool) -> str:
+        text = generation.text
+        if (generation.finish is Finish.LENGTH or not generation.complete) and "\n" in text.strip("\n"):
+            text = text[: text.rstrip("\n").rfind("\n")]  # the last line is only a part of what it would be
+        return filters.clean(text, generation.window, plan=generation.plan, explicit=explicit)
+
+    def _keep(self, uri: str, generation: Generation, text: str) -> None:
+        if self.settings.cache.enabled:
+            self._recall.keep(uri, generation.scope, generation.window, Suggestion(text, confidence=generation.confidence))
+
+    def _start(self, ask: Ask, window: Window, model: Model) -> Generation:
+        uri = ask.snapshot.uri
+        completion = self.settings.completion
+        rendered = prompt.render(
+            window,
+            (),
+            prompt.by_setting(self.settings.template, model.family),
+            max_tokens=completion.max_tokens,
+            temperature=completion.temperature,
+            session=uri,
+        )
+        plan = stops.plan(window, completion.multiline)
+        generation = Generation(self._engine, rendered, window, plan, self._scope(model, ask))
+        if len(self._running) >= MOST_RUNNING:
+            self._leave(next(iter(self._running)))
+        self._running[uri] = generation
+        return generation
+
+    def _adopt(self, uri: str, ask: Ask, window: Window) -> Generation | None:
+        """The running generation that still agrees with the text; one that does not is stopped."""
+        generation = self._running.get(uri)
+        if generation is None:
+            return None
+        if self._model is not None and generation.scope == self._scope(self._model, ask) and generation.window.suffix == window.suffix:
+            agrees = continues(generation.window, generation.text, window) is not None
+            if agrees and (generation.running or generation.complete):
+                return generation
+        self._leave(uri)
+        return None
+
+    def _leave(self, uri: str) -> None:
+        """Stop what runs for this document, at the backend too."""
+        generation = self._running.pop(uri, None)
+        if generation is not None and generation.running:
+            task = generation.stop()
+            self._stopping.add(task)
+            task.add_done_callback(self._stopping.discard)
+
+    def _unwanted_soon(self, uri: str, generation: Generation) -> None:
+        def check() -> None:
+            if generation.n_waiting == 0 and self._running.get(uri) is generation:
+                self._leave(uri)
+
+        asyncio.get_running_loop().call_later(GRACE_S, check)
+
+    async def _await_model(self, deadline: float) -> Model:
+        """The model, waiting for it no longer than the deadline; getting ready goes on without us."""
+        if self._ready is None:
+            self._ready = asyncio.create_task(self._engine.ready())
+        ready = self._ready
+        await asyncio.wait({ready}, timeout=max(0.0, deadline - time.perf_counter()))
+        if not ready.done():
+            raise EngineBusyError("The engine is still starting.")
+        if self._ready is ready:
+            self._ready = None  # asked again each time: an engine that died gets ready again, for one that lives it is cheap
+        self._model = ready.result()
+        return self._model
+
+    def _shrink(self, error: ContextOverflowError) -> bool:
+        """Remember that the window must be smaller; whether another try makes sense."""
+        context = self.settings.context
+        wanted = context.prefix_tokens + context.suffix_tokens + context.snippet_tokens
+        scale = self._scale * 0.5
+        if error.limit_tokens is not None:
+            scale = min(scale, 0.8 * (error.limit_tokens - self.settings.completion.max_tokens) / wanted)
+        if scale <= 0.01:  # noqa: PLR2004 - a hundredth of the budget is no window any more
+            return False
+        self._scale = scale
+        return True
+
+    def _scope(self, model: Model, ask: Ask) -> str:
+        return f"{model.fingerprint}\0{self._settings_scope}\0{ask.snapshot.workspace}"
+
+    async def warm(self) -> None:
+        """Get the engine ready before the first ask; problems are reported once, here or then."""
+        try:
+            await self._await_model(time.perf_counter() + 3600)
+        except MonkeyCodeError as exc:
+            if not isinstance(exc, EngineBusyError):
+                self._report(exc)
+
+    def typed(self, gap_ms: float) -> None:
+        """Learn the user's rhythm from the time between two edits."""
+        self._rhythm = self._rhythm.with_gap(gap_ms)
+
+    def closed(self, uri: str) -> None:
+        """The document was closed: stop what runs for it and forget what helped only there."""
+        self._leave(uri)
+        self._recall.forget(uri)
+
+    async def retire(self, *, close_engine: bool) -> None:
+        """Stop all generations; close the engine unless another pipeline goes on with it."""
+        for uri in list(self._running):
+            self._leave(uri)
+        if self._ready is not None and close_engine:
+            self._ready.cancel()
+        if self._stopping:
+            await asyncio.wait(self._stopping, timeout=2.0)
+        if close_engine:
+            await self._engine.aclose()
+
+
+class _Log:
+    """Collects what the outcome of one ask will say."""
+
+    def __init__(self, ask: Ask) -> None:
+        self.id = next(_numbers)
+        self.stages = Stages()
+        self._ask = ask
+        self._at = time.time()
+        self._kind = OutcomeKind.FAILED
+        self._reason = ""
+        self._window: Window | None = None
+        self._shown: Suggestion | None = None
+        self._generation: Generation | None = None
+
+    def saw(self, window: Window) -> None:
+        self._window = window
+
+    def measured(self, generation: Generation) -> None:
+        self._generation = generation
+
+    def ended(self, kind: OutcomeKind, reason: str) -> None:
+        self._kind, self._reason = kind, reason
+
+    def nothing(self, kind: OutcomeKind, reason: str) -> list[Suggestion]:
+        self.ended(kind, reason)
+        return []
+
+    def shows(self, suggestion: Suggestion) -> list[Suggestion]:
+        self._shown = msgspec.structs.replace(suggestion, id=self.id)
+        self.ended(OutcomeKind.SHOWN, f"Shown, from {suggestion.origin.value}.")
+        return [self._shown]
+
+    def outcome(self) -> Outcome:
+        snapshot, usage = self._ask.snapshot, self._generation.usage if self._generation else None
+        name = windows.relative_path(snapshot.uri, "")
+        return Outcome(
+            id=self.id,
+            at=self._at,
+            kind=self._kind,
+            reason=self._reason,
+            language=snapshot.language,
+            place=f"{name}:{snapshot.line + 1}:{snapshot.column + 1}",
+            trigger=self._ask.trigger.value,
+            origin=self._shown.origin.value if self._shown else "",
+            stages_ms=self.stages.ms,
+            total_ms=self.stages.total_ms,
+            n_prefix=len(self._window.prefix) if self._window else 0,
+            n_suffix=len(self._window.suffix) if self._window else 0,
+            n_shown=len(self._shown.text) if self._shown else 0,
+            reused_tokens=usage.reused if usage else None,
+            read_tokens=usage.read if usage else None,
+            generated_tokens=usage.generated if usage else None,
+        )
+
+
+def _why_empty(generation: Generation) -> str:
+    if not generation.text.strip():
+        return "The model had nothing to add here."
+    return "What the model said did not fit here (it repeated the text around the cursor or broke off)."
+
+
+def _fingerprint(settings: config.Config) -> str:
+    """Of every setting that could change an answer."""
+    parts = (settings.template, settings.completion, settings.context)
+    return hashlib.blake2b(msgspec.json.encode(parts), digest_size=8).hexdigest()

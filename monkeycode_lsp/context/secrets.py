@@ -1,0 +1,28 @@
+"""Files that are never served, by their name (pure).  The language id says nothing: `.env` is often shellscript."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from pathlib import PurePosixPath
+
+SECRET_FILES = (
+    ".env", ".env.*", "*.env", ".envrc",
+    "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx", "*.ppk", "*.asc",
+    ".netrc", "_netrc", ".pgpass", ".my.cnf", ".npmrc", ".pypirc", ".htpasswd", ".git-credentials", "credentials", "credentials.*",
+    "secrets", "secrets.*", "secret.*", "*.tfvars", "*.tfstate", "service-account*.json", "kubeconfig", ".dockercfg",
+    "monkeycode.toml", ".monkeycode.toml",
+)  # fmt: skip
+SECRET_FOLDERS = frozenset({".ssh", ".gnupg", ".aws", ".azure", ".kube", "secrets", ".secrets"})
+_PUBLIC = ("*.pub", ".env.example", ".env.sample", ".env.template", "*.example")
+
+
+def is_secret(path: str, extra: Sequence[str] = ()) -> bool:
+    """Whether the file at `path` (`/` separated) looks like it holds secrets."""
+    pure = PurePosixPath(path.lower())
+    name = pure.name
+    if any(fnmatchcase(name, pattern.lower()) for pattern in extra):
+        return True
+    if any(fnmatchcase(name, pattern) for pattern in _PUBLIC):
+        return False
+    return any(fnmatchcase(name, pattern) for pattern in SECRET_FILES) or not SECRET_FOLDERS.isdisjoint(pure.parent.parts)

@@ -1,0 +1,174 @@
+"""The open documents and notebooks, and snapshots of them.
+
+Knows nothing of LSP messages; the same document is found under every spelling of its URI.
+"""
+
+from __future__ import annotations
+
+import time
+from functools import lru_cache
+from urllib.parse import quote, unquote, urlsplit
+
+import msgspec
+
+from monkeycode_lsp.context.comments import commented
+from monkeycode_lsp.domain import Snapshot
+from monkeycode_lsp.text import Change, Document, Encoding
+
+
+@lru_cache(maxsize=4096)
+def normal(uri: str) -> str:
+    """One spelling for all: percent-encoding and the case of scheme and drive letter do not matter."""
+    try:
+        parts = urlsplit(uri)
+    except ValueError:
+        return uri
+    path = unquote(parts.path)
+    if len(path) > 2 and path[0] == "/" and path[2] == ":":  # noqa: PLR2004 - a drive: /C:/…
+        path = f"/{path[1].lower()}{path[2:]}"
+    rest = (f"?{parts.query}" if parts.query else "") + (f"#{parts.fragment}" if parts.fragment else "")
+    slashes = f"//{parts.netloc}" if parts.netloc or path.startswith("/") else ""
+    return f"{parts.scheme.lower()}:{slashes}{quote(path)}{rest}"
+
+
+class Cell(msgspec.Struct, frozen=True):
+    """One notebook cell; its text is a document of its own."""
+
+    uri: str
+    is_code: bool
+
+
+class _Open(msgspec.Struct):
+    document: Document
+    edited_at: float | None = None
+
+
+class Documents:
+    """Everything that the editor has opened.
+
+    The mutable state is the documents, the notebooks' cell lists and the workspace folders; it
+    changes in the methods that follow the editor's notifications only.
+    """
+
+    def __init__(self, encoding: Encoding = Encoding.UTF16) -> None:
+        self.encoding = encoding
+        self._documents: dict[str, _Open] = {}
+        self._notebooks: dict[str, list[Cell]] = {}
+        self._notebook_of: dict[str, str] = {}
+        self._folders: dict[str, str] = {}
+
+    def open(self, uri: str, language: str, version: int, text: str) -> None:
+        """A document came, or came again with another text or language."""
+        self._documents[normal(uri)] = _Open(Document(uri, language, version, text, self.encoding))
+
+    def change(self, uri: str, version: int, changes: list[Change]) -> float | None:
+        """Follow the edits.  Returns the milliseconds since the edit before; None for the first or an unknown document."""
+        entry = self._documents.get(normal(uri))
+        if entry is None:
+            return None
+        for change in changes:
+            entry.document.apply(change)
+        entry.document.version = version
+        before, entry.edited_at = entry.edited_at, time.monotonic()
+        return None if before is None else (entry.edited_at - before) * 1e3
+
+    def close(self, uri: str) -> None:
+        """The editor closed the document."""
+        self._documents.pop(normal(uri), None)
+
+    def n_nuls(self, uri: str) -> int:
+        entry = self._documents.get(normal(uri))
+        return entry.document.n_nuls if entry else 0
+
+    def since_edit_ms(self, uri: str) -> float | None:
+        """How long ago the document was last edited; None if never."""
+        entry = self._documents.get(normal(uri))
+        return None if entry is None or entry.edited_at is None else (time.monotonic() - entry.edited_at) * 1e3
+
+    def column(self, uri: str, line: int, units: int) -> int | None:
+        """Code-point column of a client's position."""
+        entry = self._documents.get(normal(uri))
+        return entry.document.locate(line, units)[1] if entry else None
+
+    def snapshot(self, uri: str, line: int, units: int) -> Snapshot | None:
+        """The document as it is now with the cursor there; None if it is not open."""
+        key = normal(uri)
+        entry = self._documents.get(key)
+        if entry is None:
+            return None
+        document = entry.document
+        at_line, column = document.locate(line, units)
+        before, after = self._cells_around(key, document.language)
+        return Snapshot(
+            uri=key,
+            language=document.language,
+            version=document.version,
+            lines=document.share(),
+            line=at_line,
+            column=column,
+            eol=document.eol,
+            workspace=self.workspace_of(self._notebook_of.get(key, key)),
+            cells_before=before,
+            cells_after=after,
+            n_bytes=document.n_chars,
+        )
+
+    # Workspace folders
+
+    def add_folder(self, uri: str) -> None:
+        self._folders[normal(uri).rstrip("/")] = uri
+
+    def remove_folder(self, uri: str) -> None:
+        self._folders.pop(normal(uri).rstrip("/"), None)
+
+    def workspace_of(self, uri: str) -> str:
+        """The innermost folder that holds `uri`; without one, the only folder there is (for unsaved documents)."""
+        key = normal(uri)
+        holding = [folder for folder in self._folders if key.startswith(folder + "/")]
+        if holding:
+            return max(holding, key=len)
+        if len(self._folders) == 1 and not key.startswith("file:"):
+            return next(iter(self._folders))
+        return ""
+
+    # Notebooks
+
+    def open_notebook(self, uri: str, cells: list[Cell]) -> None:
+        """A notebook came with its cells in order."""
+        self._set_cells(normal(uri), [Cell(normal(cell.uri), cell.is_code) for cell in cells])
+
+    def splice_notebook(self, uri: str, start: int, n_removed: int, cells: list[Cell]) -> None:
+        """Cells were added, removed or moved."""
+        key = normal(uri)
+        if key in self._notebooks:
+            new = list(self._notebooks[key])
+            new[start : start + n_removed] = [Cell(normal(cell.uri), cell.is_code) for cell in cells]
+            self._set_cells(key, new)
+
+    def close_notebook(self, uri: str) -> None:
+        key = normal(uri)
+        for cell in self._notebooks.pop(key, []):
+            self._notebook_of.pop(cell.uri, None)
+
+    def _set_cells(self, key: str, cells: list[Cell]) -> None:
+        for cell in self._notebooks.get(key, []):
+            self._notebook_of.pop(cell.uri, None)
+        self._notebooks[key] = cells
+        for cell in cells:
+            self._notebook_of[cell.uri] = key
+
+    def _cells_around(self, key: str, language: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        notebook = self._notebook_of.get(key)
+        if notebook is None:
+            return (), ()
+        cells = self._notebooks[notebook]
+        at = next(index for index, cell in enumerate(cells) if cell.uri == key)
+        texts = [self._cell_text(cell, language) for cell in cells]
+        return tuple(text for text in texts[:at] if text), tuple(text for text in texts[at + 1 :] if text)
+
+    def _cell_text(self, cell: Cell, language: str) -> str:
+        entry = self._documents.get(cell.uri)
+        if entry is None:
+            return ""
+        text = entry.document.text
+        return text if cell.is_code else commented(text, language)

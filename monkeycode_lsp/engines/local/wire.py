@@ -1,0 +1,174 @@
+"""What the engine process and its clients say to each other: length-prefixed MessagePack frames.
+
+A frame is four bytes (big-endian length) and one tagged struct.  Ids are the client's own and unique
+on its connection; every `Generate` is answered by exactly one `Done` or `Failed`.  No I/O here.
+"""
+
+from __future__ import annotations
+
+from typing import Generic, Literal, TypeVar
+
+import msgspec
+
+from monkeycode_lsp.domain import Priority, Segment
+from monkeycode_lsp.prompt import Markers
+
+VERSION = 1
+"""Raised when a frame changes its meaning; both sides refuse another one."""
+MAX_FRAME_BYTES = 16 * 1024 * 1024
+_HEADER_BYTES = 4
+
+
+class FrameError(ValueError):
+    """The other side sent something that is no frame of ours; the connection cannot be used any more."""
+
+
+class Hello(msgspec.Struct, frozen=True, tag="hello"):
+    """A client's first frame."""
+
+    version: int = VERSION
+    token: str = ""
+    """Proof that the client may read our private folder; empty on a socket that the file system guards."""
+
+
+class Generate(msgspec.Struct, frozen=True, tag="generate"):
+    """Answer a prompt.  `max_tokens` 0 only reads it, so that a later one finds it in the KV cache."""
+
+    id: int
+    segments: tuple[Segment, ...]
+    max_tokens: int = 96
+    temperature: float = 0.0
+    stop: tuple[str, ...] = ()
+    draft: str = ""
+    """A hint at what the model will say; never changes the answer."""
+    priority: Priority = Priority.INTERACTIVE
+    session: str = ""
+
+
+class Cancel(msgspec.Struct, frozen=True, tag="cancel"):
+    """Stop a generation; its `Done` says cancelled.  For one that has ended, nothing happens."""
+
+    id: int
+
+
+class Build(msgspec.Struct, frozen=True):
+    """What the installed llama.cpp was built for."""
+
+    version: str
+    """Version of the Python binding."""
+    system: str
+    """llama.cpp's own line of CPU features and back ends."""
+    accelerators: tuple[str, ...]
+    """Back ends beside the plain CPU, and the CPU features that matter most."""
+    gpu: bool
+    """Whether it can put layers on a GPU of this machine."""
+
+
+class Starting(msgspec.Struct, frozen=True, tag="starting"):
+    """The library is loaded, the model is not yet: after this a native abort can still come."""
+
+    build: Build
+
+
+class Ready(msgspec.Struct, frozen=True, tag="ready"):
+    """The model is loaded and has decoded a few tokens."""
+
+    name: str
+    architecture: str
+    context_tokens: int
+    markers: Markers
+    """Texts of the vocabulary's fill-in-the-middle tokens."""
+    add_bos: bool
+    on_gpu: bool
+    n_layers: int
+    n_parameters: int
+    quantization: str
+
+
+class LoadFailed(msgspec.Struct, frozen=True, tag="load-failed"):
+    """The model cannot be loaded; the worker leaves."""
+
+    kind: Literal["runtime", "model", "memory", "internal"]
+    """The library cannot be imported; the file cannot be used; there was no room; anything else."""
+    message: str
+
+
+class Delta(msgspec.Struct, frozen=True, tag="delta"):
+    """The next piece of an answer."""
+
+    id: int
+    text: str
+    n_tokens: int
+    logprob: float
+
+
+class Done(msgspec.Struct, frozen=True, tag="done"):
+    """The end of an answer, with the tokens found in the KV cache, read anew and generated."""
+
+    id: int
+    finish: Literal["stop", "length", "cancelled"]
+    reused: int = 0
+    read: int = 0
+    generated: int = 0
+
+
+class Failed(msgspec.Struct, frozen=True, tag="failed"):
+    """A generation has no (whole) answer."""
+
+    id: int
+    kind: Literal["overflow", "template", "busy", "decode", "internal"]
+    message: str
+    limit_tokens: int | None = None
+
+
+FromClient = Hello | Generate | Cancel
+FromWorker = Starting | Ready | LoadFailed | Delta | Done | Failed
+
+_encoder = msgspec.msgpack.Encoder()
+T = TypeVar("T")
+
+
+def encode(message: FromClient | FromWorker) -> bytes:
+    """One frame.  Raises `FrameError` for a message over the limit."""
+    body = _encoder.encode(message)
+    if len(body) > MAX_FRAME_BYTES:
+        raise FrameError(f"a frame of {len(body)} bytes is over the limit of {MAX_FRAME_BYTES}")
+    return len(body).to_bytes(_HEADER_BYTES, "big") + body
+
+
+class Frames(Generic[T]):
+    """Turns the bytes of one connection into messages, however they were cut on the way."""
+
+    def __init__(self, decoder: msgspec.msgpack.Decoder[T]) -> None:
+        # The mutable state is the bytes of the frame that is not whole yet; it changes in `feed` only.
+        self._buffer = bytearray()
+        self._decoder = decoder
+
+    def feed(self, data: bytes) -> list[T]:
+        """The messages that are whole now.  Raises `FrameError`; the connection is then of no use."""
+        self._buffer += data
+        messages: list[T] = []
+        start = 0
+        while (body := start + _HEADER_BYTES) <= len(self._buffer):
+            n_bytes = int.from_bytes(self._buffer[start:body], "big")
+            if n_bytes > MAX_FRAME_BYTES:
+                raise FrameError(f"a frame of {n_bytes} bytes is announced, the limit is {MAX_FRAME_BYTES}")
+            if len(self._buffer) < body + n_bytes:
+                break
+            start = body + n_bytes
+            try:
+                messages.append(self._decoder.decode(self._buffer[body:start]))
+            except msgspec.MsgspecError as exc:
+                raise FrameError("a frame does not hold a message that we know") from exc
+        del self._buffer[:start]
+        return messages
+
+
+def frames_from_client() -> Frames[FromClient]:
+    """For the worker's side of a connection."""
+    return Frames(msgspec.msgpack.Decoder(FromClient))
+
+
+def frames_from_worker() -> Frames[FromWorker]:
+    """For the client's side of a connection."""
+    return Frames(msgspec.msgpack.Decoder(FromWorker))

@@ -1,0 +1,96 @@
+"""Server-sent events out of raw bytes, however the network cuts them.  Pure.
+
+Only LF, CRLF and CR end a line: U+2028 and its like are ordinary letters of a JSON string.  Data stays
+bytes, so that a character can never be cut: whole events are decoded by whoever reads them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+MAX_EVENT_BYTES = 1_048_576
+"""No honest event of a completion comes near; what is longer would only fill our memory."""
+
+_BOM = b"\xef\xbb\xbf"
+
+
+class EventTooLongError(ValueError):
+    """One line or event is longer than we are willing to hold."""
+
+
+class EventParser:
+    """Feed it bytes, get the data of the events that they complete.
+
+    The mutable state is the unfinished line, the unfinished event's data lines and whether the last
+    byte was a CR whose LF may still come; it changes in `feed` and `end` only.
+    """
+
+    def __init__(self, max_event_bytes: int = MAX_EVENT_BYTES) -> None:
+        self._max = max_event_bytes
+        self._line: list[bytes] = []
+        self._n_line = 0
+        self._data: list[bytes] = []
+        self._n_data = 0
+        self._after_cr = False
+        self._begun = False
+
+    def feed(self, piece: bytes) -> Iterator[bytes]:
+        """Data of each event that `piece` completes, in order.  Events without data are skipped."""
+        for line in self._lines(piece):
+            if line:
+                self._field(line)
+            elif self._data:
+                yield from self._event()
+
+    def end(self) -> Iterator[bytes]:
+        """The event that only lacks its closing blank line: many servers forget it after the last one."""
+        last = b"".join(self._line)
+        self._line, self._n_line = [], 0
+        if last:
+            self._field(last)
+        if self._data:
+            yield from self._event()
+
+    def _lines(self, piece: bytes) -> list[bytes]:
+        if self._after_cr and piece:
+            self._after_cr = False
+            piece = piece.removeprefix(b"\n")
+        if not piece:
+            return []
+        if b"\r" in piece:
+            self._after_cr = piece.endswith(b"\r")
+            piece = piece.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        lines = piece.split(b"\n")
+        rest = lines.pop()
+        if lines and self._line:
+            lines[0] = b"".join((*self._line, lines[0]))
+            self._line, self._n_line = [], 0
+        if rest:
+            self._line.append(rest)
+            self._n_line += len(rest)
+            if self._n_line > self._max:
+                raise EventTooLongError
+        if lines and not self._begun:
+            self._begun = True
+            lines[0] = lines[0].removeprefix(_BOM)
+        return lines
+
+    def _field(self, line: bytes) -> None:
+        if not line.startswith(b"data"):
+            return  # a comment, or `event`, `id`, `retry`: nothing that we need
+        if line[4:5] == b":":
+            value = line[6:] if line[5:6] == b" " else line[5:]
+        elif len(line) == len(b"data"):
+            value = b""
+        else:
+            return
+        self._n_data += len(value)
+        if self._n_data > self._max:
+            raise EventTooLongError
+        self._data.append(value)
+
+    def _event(self) -> Iterator[bytes]:
+        data = self._data[0] if len(self._data) == 1 else b"\n".join(self._data)
+        self._data, self._n_data = [], 0
+        if data.strip():
+            yield data

@@ -1,0 +1,91 @@
+"""One running stream of a model.  It outlives the ask that began it, and a later ask can adopt it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import aclosing
+
+from monkeycode_lsp import stops
+from monkeycode_lsp.domain import Finish, Prompt, Usage, Window
+from monkeycode_lsp.engines.base import Engine
+from monkeycode_lsp.errors import EngineError
+
+
+class Generation:
+    """Reads the engine until the answer is complete.
+
+    Its task is the only thing that changes it; everybody else reads `text` and waits for `done`.
+    """
+
+    def __init__(self, engine: Engine, prompt: Prompt, window: Window, plan: stops.Plan, scope: str) -> None:
+        self.window = window
+        self.scope = scope
+        self.plan = plan
+        self.text = ""
+        self.stop_reason = ""
+        self.finish: Finish | None = None
+        self.error: EngineError | None = None
+        self.usage = Usage()
+        self.first_ms: float | None = None
+        """From the start to the first text."""
+        self.n_waiting = 0
+        """Asks that wait for it; at zero it may be stopped."""
+        self._logprob = 0.0
+        self._n_scored = 0
+        self._engine = engine
+        self._prompt = prompt
+        self._task = asyncio.create_task(self._run())
+
+    @property
+    def complete(self) -> bool:
+        """Whether the text is the whole answer: nothing of it can change or is missing."""
+        return self.error is None and (bool(self.stop_reason) or self.finish is not None)
+
+    @property
+    def running(self) -> bool:
+        return not self._task.done()
+
+    @property
+    def confidence(self) -> float | None:
+        """Mean log-probability of the tokens so far."""
+        return self._logprob / self._n_scored if self._n_scored else None
+
+    async def wait(self, timeout_s: float) -> None:
+        """Until the answer is complete or the time is up.  Cancelling the waiter leaves the generation alone."""
+        self.n_waiting += 1
+        try:
+            await asyncio.wait({self._task}, timeout=max(0.0, timeout_s))
+        finally:
+            self.n_waiting -= 1
+
+        if self._task.done() and not self._task.cancelled():
+            self._task.result()  # an error of ours is raised, not swallowed
+
+    def stop(self) -> asyncio.Task[None]:
+        """Stop the model; the returned task ends when the engine has let go."""
+        self._task.cancel()
+        return self._task
+
+    async def _run(self) -> None:
+        start = time.perf_counter()
+        try:
+            async with aclosing(self._engine.stream(self._prompt)) as stream:
+                async for chunk in stream:
+                    if self.first_ms is None and chunk.text:
+                        self.first_ms = (time.perf_counter() - start) * 1e3
+                    if chunk.logprob is not None:
+                        self._logprob += chunk.logprob
+                        self._n_scored += max(1, chunk.n_tokens)
+                    if chunk.usage is not None:
+                        self.usage = chunk.usage
+                    self.text += chunk.text
+                    stop = stops.find(self.text, self.window, self.plan) if chunk.text else None
+                    if stop is not None:
+                        self.text, self.stop_reason = self.text[: stop.at], stop.reason
+                        return
+                    if chunk.finish is not None:
+                        self.finish = chunk.finish
+                        return
+        except EngineError as exc:
+            self.error = exc

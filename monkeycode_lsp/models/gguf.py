@@ -1,0 +1,255 @@
+"""Reads the header of a GGUF file: what the model is and how it was quantized.  Never reads a tensor.
+
+A file that is not GGUF, or is cut off, is refused with a sentence that says so.
+"""
+
+from __future__ import annotations
+
+import mmap
+import struct
+from pathlib import Path
+
+import msgspec
+
+from monkeycode_lsp.errors import ModelError
+
+_MAGIC = b"GGUF"
+_UINT32, _STRING, _ARRAY = 4, 8, 9
+_FORMATS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?", 10: "<Q", 11: "<q", 12: "<d"}
+_SIZES = {kind: struct.calcsize(form) for kind, form in _FORMATS.items()}
+_MAX_COUNT = 1 << 24
+"""More keys, tensors or dimensions than this are a broken file, not a model."""
+
+_CONTROL_TOKEN, _USER_DEFINED_TOKEN = 3, 4
+
+_FILE_TYPES = {
+    0: "F32", 1: "F16", 2: "Q4_0", 3: "Q4_1", 7: "Q8_0", 8: "Q5_0", 9: "Q5_1", 10: "Q2_K", 11: "Q3_K_S", 12: "Q3_K_M",
+    13: "Q3_K_L", 14: "Q4_K_S", 15: "Q4_K_M", 16: "Q5_K_S", 17: "Q5_K_M", 18: "Q6_K", 19: "IQ2_XXS", 20: "IQ2_XS",
+    21: "Q2_K_S", 22: "IQ3_XS", 23: "IQ3_XXS", 24: "IQ1_S", 25: "IQ4_NL", 26: "IQ3_S", 27: "IQ3_M", 28: "IQ2_S",
+    29: "IQ2_M", 30: "IQ4_XS", 31: "IQ1_M", 32: "BF16",
+}  # fmt: skip
+
+_FIM_KEYS = {
+    "prefix": ("fim_pre_token_id", "prefix_token_id"),
+    "suffix": ("fim_suf_token_id", "suffix_token_id"),
+    "middle": ("fim_mid_token_id", "middle_token_id"),
+    "pad": ("fim_pad_token_id",),
+    "repository": ("fim_rep_token_id",),
+    "separator": ("fim_sep_token_id",),
+}
+
+Scalar = str | int | float | bool
+
+
+class Header(msgspec.Struct, frozen=True):
+    """What the header says.  Empty text and None: it does not say."""
+
+    version: int
+    architecture: str
+    name: str
+    size: str
+    """`0.5B`"""
+    file_type: str
+    """`Q4_K_M`"""
+    licence: str
+    context_tokens: int | None
+    n_layers: int | None
+    tokenizer: str
+    """Kind and pre-tokenizer: `gpt2/qwen2`."""
+    fim: dict[str, int]
+    """Ids of the insert tokens by role (prefix, suffix, middle, pad, repository, separator) as far as the file states
+    them.  Many files of models that can insert state none: look at `control_tokens` too."""
+    n_tensors: int
+    bytes: int
+
+
+def read(path: Path) -> Header:
+    """The header of `path`; a `ModelError` when it is not a whole GGUF file."""
+    with _mapped(path) as data:
+        cursor = _Cursor(data, path)
+        version, n_tensors, values, _ = cursor.metadata()
+        cursor.check_tensors(n_tensors, values)
+        size = len(data)
+    architecture = str(values.get("general.architecture", ""))
+    return Header(
+        version=version,
+        architecture=architecture,
+        name=str(values.get("general.name", "")),
+        size=str(values.get("general.size_label", "")),
+        file_type=_FILE_TYPES.get(_integer(values, "general.file_type", -1), ""),
+        licence=str(values.get("general.license", "")),
+        context_tokens=_integer(values, f"{architecture}.context_length", 0) or None,
+        n_layers=_integer(values, f"{architecture}.block_count", 0) or None,
+        tokenizer="/".join(str(values[key]) for key in ("tokenizer.ggml.model", "tokenizer.ggml.pre") if key in values),
+        fim=_fim(values),
+        n_tensors=n_tensors,
+        bytes=size,
+    )
+
+
+def control_tokens(path: Path) -> dict[str, int]:
+    """Text → id of the vocabulary's control tokens and added tokens: this is where `<|fim_prefix|>` is found."""
+    with _mapped(path) as data:
+        cursor = _Cursor(data, path)
+        _, _, _, arrays = cursor.metadata()
+        texts, types = arrays.get("tokenizer.ggml.tokens"), arrays.get("tokenizer.ggml.token_type")
+        if texts is None or types is None or texts.kind != _STRING or _SIZES.get(types.kind) != _SIZES[_UINT32]:
+            return {}
+        kinds = struct.unpack_from(f"<{types.count}i", data, types.offset)
+        cursor.offset = texts.offset
+        tokens: dict[str, int] = {}
+        for token, kind in zip(range(texts.count), kinds, strict=False):
+            text = cursor.string()
+            if kind in {_CONTROL_TOKEN, _USER_DEFINED_TOKEN}:
+                tokens.setdefault(text.decode("utf-8", "replace"), token)
+        return tokens
+
+
+class _Mapped:
+    """A file's bytes, without reading them all."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("rb")
+        try:
+            self.data = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
+        except BaseException:
+            self._file.close()
+            raise
+
+    def __enter__(self) -> mmap.mmap:
+        return self.data
+
+    def __exit__(self, *_: object) -> None:
+        self.data.close()
+        self._file.close()
+
+
+def _mapped(path: Path) -> _Mapped:
+    if path.is_dir():
+        raise ModelError(f"{path} is a folder, not a model file.", remedy="Name the .gguf file inside it.")
+    try:
+        return _Mapped(path)
+    except FileNotFoundError as exc:
+        raise ModelError(f"The model file {path} does not exist.") from exc
+    except ValueError as exc:  # an empty file cannot be mapped
+        raise ModelError(f"{path} is empty, not a GGUF model.", remedy="Delete it and pull the model again.") from exc
+    except OSError as exc:
+        raise ModelError(f"The model file {path} cannot be read: {exc.strerror or exc}.") from exc
+
+
+class _Array(msgspec.Struct, frozen=True):
+    kind: int
+    count: int
+    offset: int
+
+
+class _Cursor:
+    """Walks the header.  The mutable state is `offset`; every read moves it on or raises `ModelError`."""
+
+    def __init__(self, data: mmap.mmap, path: Path) -> None:
+        self.data = data
+        self.path = path
+        self.offset = 0
+
+    def metadata(self) -> tuple[int, int, dict[str, Scalar], dict[str, _Array]]:
+        """Version, number of tensors, single values, and where the arrays are.  Leaves the cursor at the tensors' table."""
+        if self.data[:4] != _MAGIC:
+            raise ModelError(
+                f"{self.path} is not a GGUF model: it begins with {self.data[:4]!r}.",
+                remedy="Only GGUF files can be used; `monkeycode model list` shows some.",
+            )
+        self.offset = 4
+        version = self.number(_UINT32)
+        if version not in {2, 3}:
+            raise ModelError(f"{self.path} is GGUF version {version}; versions 2 and 3 can be read.", remedy="Pull a newer file of this model.")
+        n_tensors, n_values = self.count(), self.count()
+        values: dict[str, Scalar] = {}
+        arrays: dict[str, _Array] = {}
+        for _ in range(n_values):
+            key = self.string().decode("utf-8", "replace")
+            kind = self.number(_UINT32)
+            if kind == _ARRAY:
+                arrays[key] = self.array()
+            else:
+                values[key] = self.string().decode("utf-8", "replace") if kind == _STRING else self.scalar(kind)
+        return version, n_tensors, values, arrays
+
+    def check_tensors(self, n_tensors: int, values: dict[str, Scalar]) -> None:
+        """Refuse a file that ends before its last tensor begins."""
+        last = 0
+        for _ in range(n_tensors):
+            self.string()
+            self.skip(8 * self.number(_UINT32) + 4)
+            last = max(last, self.number(10))
+        alignment = max(_integer(values, "general.alignment", 32), 1)
+        start = -(-self.offset // alignment) * alignment
+        if n_tensors and start + last >= len(self.data):
+            raise self.cut_off()
+
+    def number(self, kind: int) -> int:
+        return int(self.scalar(kind))
+
+    def scalar(self, kind: int) -> int | float | bool:
+        form = _FORMATS.get(kind)
+        if form is None:
+            raise ModelError(f"{self.path} has a damaged header: value type {kind} does not exist.", remedy="Pull the model again.")
+        start = self.offset
+        self.skip(_SIZES[kind])
+        value: int | float | bool = struct.unpack_from(form, self.data, start)[0]
+        return value
+
+    def count(self) -> int:
+        value = self.number(10)
+        if value > _MAX_COUNT:
+            raise ModelError(f"{self.path} has a damaged header: {value} entries.", remedy="Pull the model again.")
+        return value
+
+    def string(self) -> bytes:
+        size = self.number(10)
+        start = self.offset
+        self.skip(size)
+        return self.data[start : start + size]
+
+    def array(self) -> _Array:
+        kind, count = self.number(_UINT32), self.count()
+        array = _Array(kind=kind, count=count, offset=self.offset)
+        if kind == _STRING:
+            self.skip_strings(count)
+        elif kind in _SIZES:
+            self.skip(_SIZES[kind] * count)
+        else:
+            raise ModelError(f"{self.path} has a damaged header: an array of type {kind}.", remedy="Pull the model again.")
+        return array
+
+    def skip_strings(self, count: int) -> None:
+        # A vocabulary has hundreds of thousands of strings: this loop is most of the time of a read.
+        unpack, data, offset, end = struct.Struct("<Q").unpack_from, self.data, self.offset, len(self.data) - 8
+        for _ in range(count):
+            if offset > end:
+                raise self.cut_off()
+            offset += 8 + unpack(data, offset)[0]
+        self.offset = offset
+        self.skip(0)
+
+    def skip(self, size: int) -> None:
+        self.offset += size
+        if self.offset > len(self.data):
+            raise self.cut_off()
+
+    def cut_off(self) -> ModelError:
+        return ModelError(f"{self.path} is cut off: it has {len(self.data)} bytes and should have more.", remedy="Delete it and pull the model again.")
+
+
+def _integer(values: dict[str, Scalar], key: str, default: int) -> int:
+    value = values.get(key, default)
+    return value if isinstance(value, int) else default
+
+
+def _fim(values: dict[str, Scalar]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for role, keys in _FIM_KEYS.items():
+        for key in keys:
+            token = values.get(f"tokenizer.ggml.{key}")
+            if isinstance(token, int):
+                found.setdefault(role, token)
+    return found

@@ -1,0 +1,1 @@
+"""Where a model file can come from, each behind `Source`."""

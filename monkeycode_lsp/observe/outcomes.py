@@ -1,0 +1,76 @@
+"""The outcomes of the last asks: in memory for the editor's command, in a file for `monkeycode why`."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+from collections import deque
+from pathlib import Path
+
+import msgspec
+
+from monkeycode_lsp import folders
+from monkeycode_lsp.domain import Outcome
+
+logger = logging.getLogger(__name__)
+
+MOST = 200
+_FILES_KEPT = 8
+_decoder = msgspec.json.Decoder(list[Outcome])
+
+
+class Outcomes:
+    """The last 200, newest last.  `save` is called off the loop and rarely."""
+
+    # The mutable state is the ring and whether it has changed since it was saved.
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._ring: deque[Outcome] = deque(maxlen=MOST)
+        self._changed = False
+        self._folder = folder
+
+    def add(self, outcome: Outcome) -> None:
+        """Record how one ask ended."""
+        self._ring.append(outcome)
+        self._changed = True
+        logger.debug(
+            "ask %d: %s (%s), %.1f ms %s, prefix %d, suffix %d, shown %d",
+            outcome.id, outcome.kind.value, outcome.reason, outcome.total_ms,
+            {stage: round(ms, 1) for stage, ms in outcome.stages_ms.items()}, outcome.n_prefix, outcome.n_suffix, outcome.n_shown,
+        )  # fmt: skip
+
+    def accept(self, ask_id: int) -> None:
+        """Mark the suggestion of that ask as accepted."""
+        for index, outcome in enumerate(self._ring):
+            if outcome.id == ask_id:
+                self._ring[index] = msgspec.structs.replace(outcome, accepted=True)
+                self._changed = True
+
+    def last(self, n: int = MOST) -> list[Outcome]:
+        """The newest `n`, newest last."""
+        return list(self._ring)[-n:] if n > 0 else []
+
+    def save(self) -> None:
+        """Write the ring to its file if it has changed.  Blocking; a folder that cannot be written costs nothing."""
+        if not self._changed or self._folder is None:
+            return
+        self._changed = False
+        data = msgspec.json.encode(list(self._ring))
+        with contextlib.suppress(OSError):
+            folders.private(self._folder)
+            part = self._folder / f".{os.getpid()}.part"
+            part.write_bytes(data)
+            part.replace(self._folder / f"{os.getpid()}.json")
+            for old in sorted(self._folder.glob("*.json"), key=lambda file: file.stat().st_mtime)[:-_FILES_KEPT]:
+                old.unlink()
+
+
+def load(folder: Path) -> list[Outcome]:
+    """What every server of this user has saved, oldest first.  Damaged files are passed over."""
+    found: list[Outcome] = []
+    if folder.is_dir():
+        for file in folder.glob("*.json"):
+            with contextlib.suppress(OSError, msgspec.MsgspecError):
+                found.extend(_decoder.decode(file.read_bytes()))
+    return sorted(found, key=lambda outcome: outcome.at)

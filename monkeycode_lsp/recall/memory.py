@@ -1,0 +1,61 @@
+"""The first tier: this process's memory.  Bounded by bytes and by age."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+
+from monkeycode_lsp.domain import Suggestion
+
+_OVERHEAD = 200
+"""Bytes of an entry beside its text, roughly."""
+
+
+class Memory:
+    """Least recently used goes first."""
+
+    # The mutable state is the entries and their total size; it changes in `get`, `put` and `clear` only.
+
+    def __init__(self, *, most_bytes: int, ttl_s: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._entries: OrderedDict[bytes, tuple[float, Suggestion]] = OrderedDict()
+        self._n_bytes = 0
+        self._most_bytes = most_bytes
+        self._ttl_s = ttl_s
+        self._clock = clock
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def get(self, key: bytes) -> Suggestion | None:
+        """What was kept under `key`, unless it is too old."""
+        entry = self._entries.get(key)
+        if entry is None:
+            return None
+        born, suggestion = entry
+        if self._clock() - born > self._ttl_s:
+            self._drop(key)
+            return None
+        self._entries.move_to_end(key)
+        return suggestion
+
+    def put(self, key: bytes, suggestion: Suggestion) -> None:
+        """Keep `suggestion`; older ones make room."""
+        self._drop(key)
+        self._entries[key] = (self._clock(), suggestion)
+        self._n_bytes += _size(suggestion)
+        while self._n_bytes > self._most_bytes and self._entries:
+            self._drop(next(iter(self._entries)))
+
+    def clear(self) -> None:
+        self._entries.clear()
+        self._n_bytes = 0
+
+    def _drop(self, key: bytes) -> None:
+        entry = self._entries.pop(key, None)
+        if entry is not None:
+            self._n_bytes -= _size(entry[1])
+
+
+def _size(suggestion: Suggestion) -> int:
+    return _OVERHEAD + 4 * len(suggestion.text)

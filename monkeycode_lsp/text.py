@@ -1,0 +1,180 @@
+"""LSP's idea of lines and positions, and a document that follows edits.
+
+Lines end at LF, CRLF or a lone CR and at nothing else: form feed, NEL or U+2028 are ordinary
+characters.  An edit costs what the edit costs, not what the document costs.
+
+Read `Document` first.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Sequence
+
+import msgspec
+
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
+_TERMINATORS = "\r\n"
+
+
+class Encoding(enum.Enum):
+    """What a column counts."""
+
+    UTF8 = "utf-8"
+    UTF16 = "utf-16"
+    UTF32 = "utf-32"
+
+
+class Change(msgspec.Struct, frozen=True):
+    """One edit, in the client's units.  `start` is None for a whole new text."""
+
+    text: str
+    start: tuple[int, int] | None = None
+    end: tuple[int, int] | None = None
+
+
+def split_lines(text: str) -> list[str]:
+    """Lines with their terminators; the last one has none (and may be empty)."""
+    lines = _LINE.findall(text)
+    if not lines or lines[-1][-1] in _TERMINATORS:
+        lines.append("")
+    return lines
+
+
+def lf(text: str) -> str:
+    """`text` with LF as its only line end."""
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+
+
+def units_to_column(line: str, units: int, encoding: Encoding) -> int:
+    """Code-point column of `units` in `line`; clamped, and never inside a character."""
+    content = len(line.rstrip(_TERMINATORS))
+    if units <= 0:
+        return 0
+    if encoding is Encoding.UTF32 or line.isascii():
+        return min(units, content)
+    if encoding is Encoding.UTF16:
+        head = line.encode("utf-16-le", "surrogatepass")[: 2 * units].decode("utf-16-le", "surrogatepass")
+        column = len(head)
+        # Half of a pair decodes to a lone surrogate that the line does not have there.
+        if column and head[-1] != line[column - 1]:
+            column -= 1
+        return min(column, content)
+    column, spent = 0, 0
+    for char in line[:content]:
+        spent += len(char.encode("utf-8", "surrogatepass"))
+        if spent > units:
+            break
+        column += 1
+    return column
+
+
+def column_to_units(line: str, column: int, encoding: Encoding) -> int:
+    """The client's units for a code-point column."""
+    head = line[:column]
+    if encoding is Encoding.UTF32 or head.isascii():
+        return len(head)
+    if encoding is Encoding.UTF16:
+        return len(head.encode("utf-16-le", "surrogatepass")) // 2
+    return len(head.encode("utf-8", "surrogatepass"))
+
+
+def prevailing_eol(lines: Sequence[str]) -> str:
+    """The line end of the first lines that have one; LF if none has."""
+    counts = {"\n": 0, "\r\n": 0, "\r": 0}
+    for line in lines[:100]:
+        for eol in ("\r\n", "\n", "\r"):
+            if line.endswith(eol):
+                counts[eol] += 1
+                break
+    return max(counts, key=lambda eol: counts[eol])
+
+
+class Document:
+    """One open text document.
+
+    The mutable state is the list of lines, the version and the size; it changes in `apply` only.
+    A list that was handed out by `share` is copied before the next change.
+    """
+
+    def __init__(self, uri: str, language: str, version: int, text: str, encoding: Encoding) -> None:
+        self.uri = uri
+        self.language = language
+        self.version = version
+        self.encoding = encoding
+        self._lines = split_lines(text)
+        self._shared = False
+        self._n_chars = len(text)
+        self._n_nuls = text.count("\0")
+
+    @property
+    def n_chars(self) -> int:
+        return self._n_chars
+
+    @property
+    def n_nuls(self) -> int:
+        return self._n_nuls
+
+    @property
+    def eol(self) -> str:
+        return prevailing_eol(self._lines)
+
+    @property
+    def text(self) -> str:
+        """The whole text.  Costs what the document costs: for tests and small documents."""
+        return "".join(self._lines)
+
+    def share(self) -> list[str]:
+        """The lines, never changed afterwards."""
+        self._shared = True
+        return self._lines
+
+    def locate(self, line: int, units: int) -> tuple[int, int]:
+        """(line, code-point column) of a client's position, clamped into the text."""
+        if line < 0:
+            return 0, 0
+        if line >= len(self._lines):
+            return len(self._lines) - 1, len(self._lines[-1])
+        return line, units_to_column(self._lines[line], units, self.encoding)
+
+    def apply(self, change: Change) -> None:
+        """Follow one edit."""
+        if change.start is None or change.end is None:
+            self._lines = split_lines(change.text)
+            self._shared = False
+            self._n_chars = len(change.text)
+            self._n_nuls = change.text.count("\0")
+            return
+        start, end = self.locate(*change.start), self.locate(*change.end)
+        if end < start:
+            start, end = end, start
+        self._replace(start, end, change.text)
+
+    def _replace(self, start: tuple[int, int], end: tuple[int, int], text: str) -> None:
+        (first, start_column), (last, end_column) = start, end
+        lines = self._lines
+        text = lines[first][:start_column] + text + lines[last][end_column:]
+        if first and text.startswith("\n") and lines[first - 1].endswith("\r"):
+            # The CR of the line above and this LF have become one line end.
+            first -= 1
+            text = lines[first] + text
+        stop = last + 1
+        if text.endswith("\r") and stop < len(lines) and lines[stop].startswith("\n"):
+            text += lines[stop]
+            stop += 1
+        new = split_lines(text)
+        if stop < len(lines):
+            # `split_lines` closes with an empty line unless the text ends without a terminator,
+            # in which case it runs on into the next line.
+            tail = new.pop()
+            if tail:
+                new.append(tail + lines[stop])
+                stop += 1
+        if self._shared:
+            self._lines = lines = lines.copy()
+            self._shared = False
+        old = lines[first:stop]
+        self._n_chars += sum(map(len, new)) - sum(map(len, old))
+        self._n_nuls += sum(line.count("\0") for line in new) - sum(line.count("\0") for line in old)
+        lines[first:stop] = new
