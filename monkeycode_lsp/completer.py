@@ -19,7 +19,7 @@ from monkeycode_lsp import config, debounce, filters, prompt, stops
 from monkeycode_lsp.context import window as windows
 from monkeycode_lsp.domain import Ask, Finish, Origin, Outcome, OutcomeKind, Suggestion, Trigger, Window
 from monkeycode_lsp.engines.base import Engine, Model
-from monkeycode_lsp.errors import ContextOverflowError, EngineBusyError, EngineError, MonkeyCodeError, SupersededError
+from monkeycode_lsp.errors import ContextOverflowError, EngineBusyError, MonkeyCodeError, SupersededError
 from monkeycode_lsp.gate import Gate
 from monkeycode_lsp.generation import Generation
 from monkeycode_lsp.observe.outcomes import Outcomes
@@ -72,8 +72,10 @@ class Completer:
     async def complete(self, ask: Ask, *, n_nuls: int = 0) -> list[Suggestion]:
         """The suggestions to show, best first; empty if there is nothing to show."""
         log = _Log(ask)
+        uri = ask.snapshot.uri
+        claim = self._turn.claim(uri)  # before anything else: older asks of this document are out
         try:
-            shown = await self._complete(ask, n_nuls, log)
+            shown = await self._complete(ask, claim, n_nuls, log)
         except SupersededError:
             log.ended(OutcomeKind.SUPERSEDED, "A newer request took over.")
             raise
@@ -90,12 +92,12 @@ class Completer:
             log.ended(OutcomeKind.FAILED, "An error of ours; the log has the details.")
             return []
         finally:
+            self._turn.release(uri, claim)
             self._outcomes.add(log.outcome())
         return shown
 
-    async def _complete(self, ask: Ask, n_nuls: int, log: _Log) -> list[Suggestion]:
+    async def _complete(self, ask: Ask, claim: asyncio.Future[None], n_nuls: int, log: _Log) -> list[Suggestion]:
         uri = ask.snapshot.uri
-        claim = self._turn.claim(uri)  # before anything else: older asks of this document are out
         rule = self._gate.refuses(ask, n_nuls=n_nuls)
         if rule:
             return log.nothing(OutcomeKind.GATED, rule)
@@ -112,7 +114,7 @@ class Completer:
             if kept is not None:
                 self._leave(uri)
                 return log.shows(kept)
-        return await self._turn.run(uri, claim, self._ask_engine(ask, window, log))
+        return await self._turn.run(claim, self._ask_engine(ask, window, log))
 
     async def _ask_engine(self, ask: Ask, window: Window, log: _Log) -> list[Suggestion]:
         uri = ask.snapshot.uri
@@ -158,7 +160,9 @@ class Completer:
         rest = continues(generation.window, text, window) if text else None
         if not rest:
             late = generation.running and not text
-            return log.nothing(OutcomeKind.EMPTY, "The engine did not answer in time (setting completion.deadlineMs)." if late else _why_empty(generation))
+            return log.nothing(
+                OutcomeKind.EMPTY, "The engine did not answer in time (setting completion.deadlineMs)." if late else _why_empty(generation)
+            )
         origin = Origin.ADOPTED if adopted else Origin.ENGINE
         return log.shows(Suggestion(rest, origin=origin, confidence=generation.confidence))
 
@@ -252,6 +256,11 @@ class Completer:
         except MonkeyCodeError as exc:
             if not isinstance(exc, EngineBusyError):
                 self._report(exc)
+
+    @property
+    def engine(self) -> Engine:
+        """The engine that answers, so that a pipeline with other settings can go on with it."""
+        return self._engine
 
     def typed(self, gap_ms: float) -> None:
         """Learn the user's rhythm from the time between two edits."""

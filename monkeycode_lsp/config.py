@@ -222,7 +222,9 @@ def merge(*trees: Mapping[str, Any]) -> dict[str, Any]:
 def without_workspace_secrets(tree: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """Drop what a workspace file may not decide; tell what was dropped."""
     kept = {key: value for key, value in tree.items() if key not in FROM_WORKSPACE_NEVER}
-    dropped = [f"{key}: a workspace's own file may not set this; put it into your user settings." for key in tree if key in FROM_WORKSPACE_NEVER]
+    dropped = [
+        f"{key}: a workspace's own file may not set this; put it into your user settings." for key in tree if key in FROM_WORKSPACE_NEVER
+    ]
     return kept, dropped
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import msgspec
 from lsprotocol import types as lsp
@@ -46,7 +47,7 @@ def client(params: lsp.InitializeParams, encoding: str) -> Client:
     )
 
 
-def changes(events: list[lsp.TextDocumentContentChangeEvent]) -> list[Change]:
+def changes(events: Sequence[lsp.TextDocumentContentChangeEvent]) -> list[Change]:
     """The edits of one notification, in order."""
     return [
         Change(event.text, (event.range.start.line, event.range.start.character), (event.range.end.line, event.range.end.character))
@@ -56,7 +57,7 @@ def changes(events: list[lsp.TextDocumentContentChangeEvent]) -> list[Change]:
     ]
 
 
-def cells(notebook_cells: list[lsp.NotebookCell] | None) -> list[Cell]:
+def cells(notebook_cells: Sequence[lsp.NotebookCell] | None) -> list[Cell]:
     """A notebook's cells."""
     return [Cell(cell.document, cell.kind == lsp.NotebookCellKind.Code) for cell in notebook_cells or []]
 
@@ -73,7 +74,7 @@ def _selected(snapshot: Snapshot, info: lsp.SelectedCompletionInfo, encoding: En
     if not (start.line == end.line == snapshot.line):
         return None
     line = snapshot.lines[snapshot.line]
-    text = info.text if isinstance(info.text, str) else info.text.value
+    text = info.text
     first, last = units_to_column(line, start.character, encoding), units_to_column(line, end.character, encoding)
     if "\n" in text or "\r" in text or not first <= snapshot.column <= max(last, snapshot.column):
         return None
@@ -110,7 +111,9 @@ def inline_list(asked: Ask, suggestions: list[Suggestion], editor: Client) -> ls
     where = _range(snapshot, start, end, editor.encoding)
     return lsp.InlineCompletionList(
         items=[
-            lsp.InlineCompletionItem(insert_text=_literal(taken + suggestion.text, snapshot, editor), range=where, command=_accepted(suggestion))
+            lsp.InlineCompletionItem(
+                insert_text=_literal(taken + suggestion.text, snapshot, editor), range=where, command=_accepted(suggestion)
+            )
             for suggestion in suggestions
         ]
     )
@@ -140,7 +143,7 @@ def _menu_item(snapshot: Snapshot, suggestion: Suggestion, editor: Client) -> ls
         kind=lsp.CompletionItemKind.Text,
         detail="MonkeyCode",
         documentation=lsp.MarkupContent(lsp.MarkupKind.Markdown, f"```{snapshot.language}\n{word}{suggestion.text}\n```"),
-        filter_text=word + first if word + first else shown,
+        filter_text=word + first or shown,
         sort_text="\0",
         insert_text_format=text_format,
         insert_text_mode=lsp.InsertTextMode.AsIs,

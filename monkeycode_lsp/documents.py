@@ -113,6 +113,11 @@ class Documents:
             n_bytes=document.n_chars,
         )
 
+    def is_current(self, snapshot: Snapshot) -> bool:
+        """Whether the document still says what `snapshot` says."""
+        entry = self._documents.get(normal(snapshot.uri))
+        return entry is not None and entry.document.is_same_as(snapshot.lines)
+
     # Workspace folders
 
     def add_folder(self, uri: str) -> None:

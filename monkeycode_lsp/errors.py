@@ -6,7 +6,8 @@
     ├── ModelError             a model file that is missing, broken or cannot be fetched
     │   └── DownloadError      no source gave the file
     └── EngineError            the engine gave no (whole) answer
-        ├── EngineUnavailableError   it cannot run at all: not installed, no model, died at load
+        ├── EngineUnavailableError   it cannot run at all: not installed, died at load
+        │   └── ModelMissingError    no model file; may offer one that can be fetched
         ├── EngineBusyError          it is loading or asks us to wait; worth trying again soon
         ├── EngineRefusedError       it understood and said no (4xx): trying again is pointless
         ├── ContextOverflowError     the prompt is longer than the model's window
@@ -54,6 +55,17 @@ class EngineError(MonkeyCodeError):
 
 class EngineUnavailableError(EngineError):
     """The engine cannot run: not installed, no model, or it dies when it loads."""
+
+
+class ModelMissingError(EngineUnavailableError):
+    """There is no model file to load."""
+
+    def __init__(self, message: str, *, remedy: str = "", offer: str = "", offer_text: str = "") -> None:
+        super().__init__(message, remedy=remedy)
+        self.offer = offer
+        """Catalogue name of a model that can be fetched; empty: nothing to offer."""
+        self.offer_text = offer_text
+        """A question for the user: what would be fetched and how big it is."""
 
 
 class EngineBusyError(EngineError):

@@ -12,7 +12,7 @@ import pathspec
 from monkeycode_lsp import config
 from monkeycode_lsp.context import comments, secrets
 from monkeycode_lsp.context.window import relative_path
-from monkeycode_lsp.domain import Ask, Trigger, Window
+from monkeycode_lsp.domain import Ask, Snapshot, Trigger, Window
 
 SCHEMES = frozenset({"file", "untitled", "vscode-notebook-cell", "vscode-remote"})
 MOST_NULS = 1_000
@@ -29,25 +29,28 @@ class Gate:
     def refuses(self, ask: Ask, *, n_nuls: int = 0) -> str:
         """The hard rule that forbids this document, in words; empty if none does."""
         settings, snapshot = self._settings, ask.snapshot
-        if not settings.enabled:
-            return "Completion is switched off (setting enabled)."
-        if settings.engine == "off":
-            return "The engine is switched off (setting engine)."
-        scheme = urlsplit(snapshot.uri).scheme
-        if scheme not in SCHEMES:
-            return f"Documents of the kind {scheme}: are not served."
-        if snapshot.language in self._languages:
-            return f"The language {snapshot.language} is switched off (setting completion.disabledLanguages)."
         path = unquote(urlsplit(snapshot.uri).path)
-        if self._globs.match_file(path.lstrip("/")) or self._globs.match_file(relative_path(snapshot.uri, snapshot.workspace)):
-            return "The file matches a pattern of the setting completion.disabledGlobs."
-        if secrets.is_secret(path, settings.privacy.secret_files):
-            return "The file's name says that it holds secrets (setting privacy.secretFiles and the built-in list)."
-        if snapshot.n_bytes > settings.context.max_document_bytes:
-            return "The document is larger than the setting context.maxDocumentBytes allows."
-        if n_nuls > MOST_NULS:
-            return "The document looks like a binary file."
-        return ""
+        scheme = urlsplit(snapshot.uri).scheme
+        rules = (
+            (not settings.enabled, "Completion is switched off (setting enabled)."),
+            (settings.engine == "off", "The engine is switched off (setting engine)."),
+            (scheme not in SCHEMES, f"Documents of the kind {scheme}: are not served."),
+            (
+                snapshot.language in self._languages,
+                f"The language {snapshot.language} is switched off (setting completion.disabledLanguages).",
+            ),
+            (self._is_disabled(path, snapshot), "The file matches a pattern of the setting completion.disabledGlobs."),
+            (
+                secrets.is_secret(path, settings.privacy.secret_files),
+                "The file's name says that it holds secrets (setting privacy.secretFiles).",
+            ),
+            (snapshot.n_bytes > settings.context.max_document_bytes, "The document is too large (setting context.maxDocumentBytes)."),
+            (n_nuls > MOST_NULS, "The document looks like a binary file."),
+        )
+        return next((rule for forbids, rule in rules if forbids), "")
+
+    def _is_disabled(self, path: str, snapshot: Snapshot) -> bool:
+        return self._globs.match_file(path.lstrip("/")) or self._globs.match_file(relative_path(snapshot.uri, snapshot.workspace))
 
     def declines(self, ask: Ask, window: Window) -> str:
         """The rule of taste that keeps an automatic ask quiet, in words; empty if none does."""

@@ -130,6 +130,10 @@ class Document:
         self._shared = True
         return self._lines
 
+    def is_same_as(self, shared: Sequence[str]) -> bool:
+        """Whether nothing was changed since `share` gave that list out."""
+        return self._lines is shared
+
     def locate(self, line: int, units: int) -> tuple[int, int]:
         """(line, code-point column) of a client's position, clamped into the text."""
         if line < 0:

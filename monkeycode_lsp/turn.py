@@ -18,7 +18,7 @@ class Turn:
     """One per server."""
 
     # The mutable state is the newest claim of each document, and the losers' tasks; it changes in
-    # `claim`, `run` and `_let_go` only, never across an await.
+    # `claim`, `release` and `_let_go` only, never across an await.
 
     def __init__(self) -> None:
         self._newest: dict[str, asyncio.Future[None]] = {}
@@ -33,7 +33,12 @@ class Turn:
         self._newest[document] = claim
         return claim
 
-    async def run(self, document: str, claim: asyncio.Future[None], work: Coroutine[Any, Any, T]) -> T:
+    def release(self, document: str, claim: asyncio.Future[None]) -> None:
+        """The ask is answered."""
+        if self._newest.get(document) is claim:
+            del self._newest[document]
+
+    async def run(self, claim: asyncio.Future[None], work: Coroutine[Any, Any, T]) -> T:
         """Run `work` while the claim holds.
 
         Raises `SupersededError` at once when a newer claim is made; the work is cancelled and
@@ -43,14 +48,12 @@ class Turn:
             work.close()
             raise SupersededError
         task = asyncio.create_task(work)
+        either: list[asyncio.Future[Any]] = [task, claim]
         try:
-            await asyncio.wait({task, claim}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
         except asyncio.CancelledError:
             self._let_go(task)
             raise
-        finally:
-            if self._newest.get(document) is claim:
-                del self._newest[document]
         if not task.done():
             self._let_go(task)
             raise SupersededError

@@ -6,11 +6,33 @@ import re
 
 from monkeycode_lsp.domain import Window
 
-_HASH = frozenset("python ruby perl shellscript bash sh zsh fish yaml toml r makefile dockerfile elixir julia nim powershell coffeescript cmake".split())
-_DASHES = frozenset("sql lua haskell ada elm".split())
-_SEMICOLON = frozenset("lisp clojure scheme racket asm ini emacs-lisp".split())
-_PERCENT = frozenset("latex tex matlab erlang prolog".split())
-_MARKUP = frozenset("html xml markdown svg vue svelte".split())
+_HASH = frozenset(
+    {
+        "python",
+        "ruby",
+        "perl",
+        "shellscript",
+        "bash",
+        "sh",
+        "zsh",
+        "fish",
+        "yaml",
+        "toml",
+        "r",
+        "makefile",
+        "dockerfile",
+        "elixir",
+        "julia",
+        "nim",
+        "powershell",
+        "coffeescript",
+        "cmake",
+    }
+)
+_DASHES = frozenset({"sql", "lua", "haskell", "ada", "elm"})
+_SEMICOLON = frozenset({"lisp", "clojure", "scheme", "racket", "asm", "ini", "emacs-lisp"})
+_PERCENT = frozenset({"latex", "tex", "matlab", "erlang", "prolog"})
+_MARKUP = frozenset({"html", "xml", "markdown", "svg", "vue", "svelte"})
 _STRING = re.compile(r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|`(?:\\.|[^`\\])*`")
 
 

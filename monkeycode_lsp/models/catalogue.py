@@ -117,6 +117,8 @@ def lookup(name: str, among: Sequence[Entry] | None = None) -> Entry | None:
     for entry in models:
         if wanted == _words(entry.id):
             return entry
+    if name.lower().endswith(".gguf"):
+        return None  # a file's name is meant exactly
     fitting = [entry for entry in models if all(_has(_words(entry.id), word) for word in wanted)]
     return min(fitting, key=lambda entry: entry.quantization != "Q4_K_M") if fitting else None
 

@@ -161,7 +161,9 @@ class _Cursor:
         self.offset = 4
         version = self.number(_UINT32)
         if version not in {2, 3}:
-            raise ModelError(f"{self.path} is GGUF version {version}; versions 2 and 3 can be read.", remedy="Pull a newer file of this model.")
+            raise ModelError(
+                f"{self.path} is GGUF version {version}; versions 2 and 3 can be read.", remedy="Pull a newer file of this model."
+            )
         n_tensors, n_values = self.count(), self.count()
         values: dict[str, Scalar] = {}
         arrays: dict[str, _Array] = {}
@@ -237,7 +239,9 @@ class _Cursor:
             raise self.cut_off()
 
     def cut_off(self) -> ModelError:
-        return ModelError(f"{self.path} is cut off: it has {len(self.data)} bytes and should have more.", remedy="Delete it and pull the model again.")
+        return ModelError(
+            f"{self.path} is cut off: it has {len(self.data)} bytes and should have more.", remedy="Delete it and pull the model again."
+        )
 
 
 def _integer(values: dict[str, Scalar], key: str, default: int) -> int:

@@ -23,6 +23,10 @@ class WrongContentError(DownloadError):
     """What arrived is not the file that was asked for."""
 
 
+class DiskError(DownloadError):
+    """The disk is full or may not be written: no other source can help."""
+
+
 class PartFile:
     """An open `.part` file.
 
@@ -38,17 +42,23 @@ class PartFile:
         self._report = report
 
     def __enter__(self) -> Self:
-        self._file = self.path.open("r+b" if self.path.exists() else "w+b")
+        try:
+            self._file = self.path.open("r+b" if self.path.exists() else "w+b")
+        except OSError as exc:
+            raise disk_error(exc, self.path) from exc
         try:
             self._hash_up_to(self.path.stat().st_size)
         except BaseException:
             self._file.close()
             raise
-        self.resumed = self.size > 0
         return self
 
     def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None) -> None:
-        self._file.close()
+        try:
+            self._file.close()
+        except OSError as failure:
+            if exc is None:
+                raise disk_error(failure, self.path) from failure
 
     def _hash_up_to(self, size: int) -> None:
         self._digest = hashlib.sha256()
@@ -102,8 +112,10 @@ class PartFile:
         return found
 
 
-def disk_error(exc: OSError, path: Path) -> DownloadError:
+def disk_error(exc: OSError, path: Path) -> DiskError:
     """What went wrong with the disk, in the user's words."""
     if exc.errno in {errno.ENOSPC, errno.EDQUOT}:
-        return DownloadError(f"The disk is full: {path.parent} has no room left.", remedy="Free some space and pull again; what is here is kept.")
-    return DownloadError(f"{path} cannot be written: {exc.strerror or exc}.", remedy="Check the folder's permissions, or set MONKEYCODE_HOME.")
+        return DiskError(
+            f"The disk is full: {path.parent} has no room left.", remedy="Free some space and pull again; what is here is kept."
+        )
+    return DiskError(f"{path} cannot be written: {exc.strerror or exc}.", remedy="Check the folder's permissions, or set MONKEYCODE_HOME.")

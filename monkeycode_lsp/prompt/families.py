@@ -68,7 +68,7 @@ FAMILIES: tuple[Family, ...] = (
             "<|im_start|>",
             "<|im_end|>",
         ),
-        names=r"qwen-?[\d.]*-?coder",
+        names=r"qwen[\d.-]*coder",
         architectures=("qwen2", "qwen2moe", "qwen3", "qwen3moe", "qwen3next"),
     ),
     Family(

@@ -8,7 +8,27 @@ from hypothesis import strategies as st
 
 from monkeycode_lsp.text import Change, Document, Encoding, column_to_units, prevailing_eol, split_lines, units_to_column
 
-PIECES = ["a", "b ", "\n", "\r\n", "\r", "\x0c", "\x0b", "\x1c", "\x85", "\u2028", "\u2029", "é", "e\u0301", "漢", "😀", "👩\u200d👩", "\t", "\0", "\ud800"]
+PIECES = [
+    "a",
+    "b ",
+    "\n",
+    "\r\n",
+    "\r",
+    "\x0c",
+    "\x0b",
+    "\x1c",
+    "\x85",
+    "\u2028",
+    "\u2029",
+    "é",
+    "e\u0301",
+    "漢",
+    "😀",
+    "👩\u200d👩",
+    "\t",
+    "\0",
+    "\ud800",
+]
 texts = st.lists(st.sampled_from(PIECES), max_size=24).map("".join)
 encodings = st.sampled_from(list(Encoding))
 
@@ -44,7 +64,9 @@ def test_lines_break_at_lf_crlf_and_cr_only(text):
     assert split_lines(text) == model_lines(text)
 
 
-@given(texts, st.lists(st.tuples(st.integers(0, 8), st.integers(0, 12), st.integers(0, 8), st.integers(0, 12), texts), max_size=6), encodings)
+@given(
+    texts, st.lists(st.tuples(st.integers(0, 8), st.integers(0, 12), st.integers(0, 8), st.integers(0, 12), texts), max_size=6), encodings
+)
 def test_edits_agree_with_a_plain_string(text, edits, encoding):
     document = Document("file:///a", "x", 0, text, encoding)
     for line, column, end_line, end_column, new in edits:

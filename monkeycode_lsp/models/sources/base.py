@@ -9,7 +9,6 @@ from typing import Protocol
 
 import msgspec
 
-from monkeycode_lsp.errors import DownloadError
 from monkeycode_lsp.models import part, receipt
 from monkeycode_lsp.models.catalogue import Entry
 
@@ -51,7 +50,7 @@ class Job(msgspec.Struct, frozen=True):
         """Refuse early what the disk cannot hold."""
         free = self.free_bytes(self.folder)
         if free < n_bytes + _SPARE_BYTES:
-            raise DownloadError(
+            raise part.DiskError(
                 f"There is not enough room in {self.folder}: {_gigabytes(n_bytes + _SPARE_BYTES)} are needed, {_gigabytes(free)} are free.",
                 remedy="Free some space, or set MONKEYCODE_HOME to a folder on a larger disk.",
             )

@@ -1,0 +1,78 @@
+"""The composition root: puts the parts together and serves one editor."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any, BinaryIO
+
+from monkeycode_lsp import config, folders, transport
+from monkeycode_lsp.completer import Completer
+from monkeycode_lsp.engines import choose
+from monkeycode_lsp.observe.outcomes import Outcomes
+from monkeycode_lsp.recall.lookup import Recall
+from monkeycode_lsp.recall.memory import Memory
+from monkeycode_lsp.server import Report, Server
+from monkeycode_lsp.settings import Layers
+from monkeycode_lsp.turn import Turn
+
+OUTCOMES = "outcomes"
+
+
+def make_server(overrides: Mapping[str, Any] | None = None) -> Server:
+    """A server with everything it needs; settings given here win over the editor's."""
+    turn = Turn()
+    outcomes = Outcomes(folders.state() / OUTCOMES)
+    recalls: dict[config.Cache, Recall] = {}
+
+    def make_completer(settings: config.Config, report: Report, before: Completer | None) -> Completer:
+        if settings.cache not in recalls:
+            recalls.clear()
+            recalls[settings.cache] = Recall(Memory(most_bytes=settings.cache.memory_bytes, ttl_s=settings.cache.memory_ttl_seconds))
+        same = before is not None and choose.same_engine(before.settings, settings)
+        engine = before.engine if before is not None and same else choose.engine(settings, report)
+        return Completer(settings=settings, engine=engine, recall=recalls[settings.cache], turn=turn, outcomes=outcomes, report=report)
+
+    return Server(
+        make_completer=make_completer,
+        layers=Layers(environ=os.environ, overrides=overrides),
+        outcomes=outcomes,
+        pull_model=choose.pull_model,
+    )
+
+
+def start_logging(level: str) -> None:
+    """To standard error.  The framework and the HTTP library log whole messages, so they are kept quiet."""
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    ours = logging.getLogger("monkeycode_lsp")
+    ours.setLevel(logging.getLevelNamesMapping().get(level.upper(), logging.INFO))
+    for name in ("pygls", "httpx", "httpcore", "websockets", "asyncio"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+
+
+Serve = Callable[[Server], Any]
+
+
+def run(server: Server, serve: Serve) -> int:
+    """Serve until the editor is gone; the exit code by the specification."""
+
+    async def main() -> None:
+        try:
+            await serve(server)
+        finally:
+            await server.aclose()
+
+    try:
+        asyncio.run(main())
+    except KeyboardInterrupt:
+        return 130
+    return server.exit_code
+
+
+def serve_stdio(overrides: Mapping[str, Any] | None = None, *, stdout: BinaryIO | None = None) -> int:
+    """Serve the editor that started us, over our pipes."""
+    protocol_out = stdout or transport.claim_stdout()
+    return run(make_server(overrides), lambda server: transport.serve_stdio(server, protocol_out, server.ended))

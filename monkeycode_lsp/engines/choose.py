@@ -1,0 +1,57 @@
+"""Which engine answers: by the settings, by what is installed and by what survives its self-test."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+from monkeycode_lsp import config
+from monkeycode_lsp.engines.absent import AbsentEngine
+from monkeycode_lsp.engines.base import Engine
+from monkeycode_lsp.errors import EngineError, EngineUnavailableError, MonkeyCodeError
+
+Report = Callable[[MonkeyCodeError], None]
+
+
+def engine(settings: config.Config, report: Report) -> Engine:
+    """The engine of these settings.  Starts nothing; the heavy parts are imported when they are needed."""
+
+    def notify(message: str) -> None:
+        report(EngineError(message))
+
+    endpoints = [endpoint for endpoint in settings.remote.endpoints if endpoint.url.strip()]
+    if settings.engine == "off":
+        return AbsentEngine(EngineUnavailableError("The engine is switched off (setting engine)."))
+    if settings.engine == "scripted":
+        from monkeycode_lsp.engines import scripted  # noqa: PLC0415 - only when asked for
+
+        try:
+            return scripted.from_settings(settings.scripted)
+        except EngineUnavailableError as exc:
+            return AbsentEngine(exc)
+    if settings.engine == "remote" or (settings.engine == "auto" and endpoints):
+        if not endpoints:
+            return AbsentEngine(
+                EngineUnavailableError(
+                    "The setting engine says remote, but no endpoint is set.",
+                    remedy='Add one to remote.endpoints, such as {"url": "http://127.0.0.1:8000"}.',
+                )
+            )
+        from monkeycode_lsp.engines.remote.engine import RemoteEngine  # noqa: PLC0415 - heavy
+
+        return RemoteEngine(settings=settings.remote, notify=notify, environ=os.environ)
+    from monkeycode_lsp.engines.local.engine import LocalEngine  # noqa: PLC0415 - heavy
+
+    return LocalEngine(settings=settings.local, notify=notify)
+
+
+def same_engine(a: config.Config, b: config.Config) -> bool:
+    """Whether a running engine can go on under the other settings."""
+    return (a.engine, a.local, a.remote, a.scripted) == (b.engine, b.local, b.remote, b.scripted)
+
+
+def pull_model(name: str, progress: Callable[[str, int, int | None], None]) -> None:
+    """Fetch a catalogue model.  Blocking; raises `DownloadError`."""
+    from monkeycode_lsp.models import catalogue, pull  # noqa: PLC0415 - only when asked for
+
+    pull.pull(catalogue.find(name), progress=progress)

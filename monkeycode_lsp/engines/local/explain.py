@@ -1,0 +1,91 @@
+"""What went wrong with the native engine, in the user's words, and what mends it.  Pure but for `check_file`."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+from monkeycode_lsp.engines.local.ladder import Attempt, Fall
+from monkeycode_lsp.errors import EngineUnavailableError
+
+BUILD_LINE = (
+    'CXXFLAGS="-fno-tree-dse -fno-dse" CMAKE_ARGS="-DLLAVA_BUILD=OFF -DLLAMA_BUILD_MTMD=OFF -DLLAMA_OPENSSL=OFF" '
+    "pip install --force-reinstall --no-deps --no-cache-dir llama-cpp-python==0.3.36"
+)
+"""Builds a llama.cpp that does not die of an illegal instruction on processors with AMX under gcc 12."""
+_INSTALL = "Run `monkeycode engine install`, or set local.runtime to managed."
+_CHOOSE = "Set local.model to a GGUF file or to a name from `monkeycode model list`."
+
+
+def check_file(model: Path) -> None:
+    """Raises `EngineUnavailableError` for a model file that no llama.cpp can load."""
+    try:
+        with model.open("rb") as file:
+            magic = file.read(4)
+    except FileNotFoundError as exc:
+        raise EngineUnavailableError(f"The model file {model} does not exist.", remedy=_CHOOSE) from exc
+    except IsADirectoryError as exc:
+        raise EngineUnavailableError(f"The model file {model} is a folder.", remedy=_CHOOSE) from exc
+    except OSError as exc:
+        what = "is a folder" if model.is_dir() else f"cannot be read ({exc.strerror})"
+        raise EngineUnavailableError(f"The model file {model} {what}.", remedy=_CHOOSE) from exc
+    if magic != b"GGUF":
+        raise EngineUnavailableError(f"The model file {model} is not a GGUF file.", remedy=_CHOOSE)
+
+
+def not_installed() -> EngineUnavailableError:
+    """llama-cpp-python is missing."""
+    return EngineUnavailableError("The native engine is not installed (llama-cpp-python).", remedy=_INSTALL)
+
+
+def unavailable(fall: Fall, model: Path) -> EngineUnavailableError:
+    """No way of loading worked; `fall` is the last one."""
+    if fall.is_illegal_instruction:
+        return EngineUnavailableError("The installed llama.cpp does not run on this processor (illegal instruction).", remedy=f"Rebuild it: {BUILD_LINE}")
+    if fall.failed is None:
+        return EngineUnavailableError(f"The engine process {how(fall)} while it loaded {model}.{_words(fall)}", remedy=_INSTALL)
+    message = fall.failed.message
+    match fall.failed.kind:
+        case "runtime":
+            return EngineUnavailableError(f"llama-cpp-python cannot be loaded: {message}", remedy=_INSTALL)
+        case "model":
+            return EngineUnavailableError(f"The model file {model} cannot be loaded. {message}", remedy=f"It may be incomplete. {_CHOOSE}")
+        case "memory":
+            return EngineUnavailableError(f"There is not enough memory for {model}. {message}", remedy="Choose a smaller model or lower local.contextTokens.")
+        case "internal":
+            return EngineUnavailableError(f"The model {model} was loaded, but cannot be used. {message}", remedy=_INSTALL)
+
+
+def fell_back(first: Fall, attempt: Attempt) -> str:
+    """Said once, when an attempt works after another did not."""
+    ways = []
+    if attempt.gpu_share < 1:
+        ways.append("on the CPU only" if attempt.gpu_share == 0 else "with half of its layers on the GPU")
+    if not attempt.extra_buffers:
+        ways.append("without extra CPU buffers")
+    message = f"The engine process {how(first)} while it loaded the model. It now runs {' and '.join(ways)}, which is slower."
+    if first.is_illegal_instruction:
+        return f"{message} To cure it, rebuild llama.cpp: {BUILD_LINE}"
+    if attempt.gpu_share < 1:
+        return f"{message} A smaller model or a lower local.gpuLayers fits the GPU."
+    return message
+
+
+def how(fall: Fall) -> str:
+    """How a process ended, to follow `The engine process …`."""
+    if fall.failed is not None:
+        return "failed"
+    if fall.status is None:
+        return "hung"
+    if fall.is_illegal_instruction:
+        return "was stopped by an illegal instruction (SIGILL)"
+    if fall.status >= 0:
+        return f"ended with status {fall.status}"
+    try:
+        return f"was stopped by {signal.Signals(-fall.status).name}"
+    except ValueError:
+        return f"was stopped by signal {-fall.status}"
+
+
+def _words(fall: Fall) -> str:
+    return f" It said: {fall.last_words}" if fall.last_words else ""

@@ -1,0 +1,83 @@
+"""Where an engine process and its clients meet: a private Unix socket, or loopback and a token where there is none.
+
+Either way one path in a folder of mode 0700 stands for it: the socket itself, or a file that holds
+the port and the token.  Whoever cannot read the folder cannot talk to the engine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import secrets
+import socket
+import stat
+import tempfile
+from pathlib import Path
+
+import msgspec
+
+from monkeycode_lsp import folders
+
+LOOPBACK = os.name == "nt"
+"""Whether this system needs the loopback kind."""
+_LONGEST_SOCKET_PATH = 100
+"""Unix sockets are named by at most 104 bytes on some systems."""
+
+_TEMPORARY = "monkeycode-engine-"
+
+
+class Note(msgspec.Struct, frozen=True):
+    """What the file of the loopback kind holds."""
+
+    port: int
+    token: str
+
+
+def new_path() -> Path:
+    """A fresh name in our private folder, or in a private temporary one where that is too deep."""
+    folder = folders.private(folders.runtime())
+    path = folder / f"engine-{os.getpid()}-{secrets.token_hex(4)}.sock"
+    if len(os.fsencode(path)) <= _LONGEST_SOCKET_PATH:
+        return path
+    return Path(tempfile.mkdtemp(prefix=_TEMPORARY)) / "engine.sock"
+
+
+def listen(path: Path, *, loopback: bool) -> tuple[socket.socket, str]:
+    """A listening socket, reachable through `path`, and the token that clients must show."""
+    if not loopback:
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        mask = os.umask(0o177)
+        try:
+            listener.bind(os.fspath(path))
+        finally:
+            os.umask(mask)
+        listener.listen()
+        return listener, ""
+    listener = socket.create_server(("127.0.0.1", 0))
+    token = secrets.token_hex(32)
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with open(handle, "wb") as file:
+        file.write(msgspec.json.encode(Note(listener.getsockname()[1], token)))
+    return listener, token
+
+
+async def connect(path: Path) -> tuple[asyncio.StreamReader, asyncio.StreamWriter, str]:
+    """A connection to whoever listens at `path`, and the token to show.  Raises `OSError`."""
+    if stat.S_ISSOCK(path.stat().st_mode):
+        reader, writer = await asyncio.open_unix_connection(path)
+        return reader, writer, ""
+    try:
+        note = msgspec.json.decode(path.read_bytes(), type=Note)
+    except msgspec.MsgspecError as exc:
+        raise ConnectionRefusedError(f"{path} does not name an engine process") from exc
+    reader, writer = await asyncio.open_connection("127.0.0.1", note.port)
+    return reader, writer, note.token
+
+
+def remove(path: Path) -> None:
+    """Take away what `listen` and `new_path` made; may be called by both sides."""
+    path.unlink(missing_ok=True)
+    if path.parent.name.startswith(_TEMPORARY):
+        with contextlib.suppress(OSError):
+            path.parent.rmdir()

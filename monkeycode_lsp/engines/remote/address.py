@@ -1,0 +1,83 @@
+"""The address that a user wrote, brought into one form.  Pure.
+
+People write the bare host, `/v1`, or the whole path of one route; all of them mean the same server.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from urllib.parse import unquote, urlsplit
+
+import msgspec
+
+from monkeycode_lsp.errors import EngineUnavailableError
+
+_ROUTES = ("/v1/chat/completions", "/v1/completions", "/v1/models", "/completions", "/completion", "/infill", "/v1")
+_LLAMA_SERVER_ROUTES = ("/completion", "/infill")
+
+REMEDY = "Set it to something like http://127.0.0.1:8000."
+
+
+class Address(msgspec.Struct, frozen=True):
+    """Where one server is."""
+
+    base: str
+    """`http://host:port/path` without credentials, route and last slash: safe to show."""
+    host: str
+    port: int
+    credentials: tuple[str, str] | None = None
+    """User and password that stood in the address; never shown."""
+    query: str = ""
+    llama_server: bool = False
+    """Whether the path was one that only llama-server has."""
+
+    @property
+    def secure(self) -> bool:
+        return self.base.startswith("https:")
+
+    @property
+    def loopback(self) -> bool:
+        return is_loopback(self.host)
+
+    def url(self, path: str) -> str:
+        """The whole address of a route."""
+        return f"{self.base}{path}?{self.query}" if self.query else f"{self.base}{path}"
+
+
+def parse(text: str) -> Address:
+    """Raises `EngineUnavailableError` that names the setting; it never repeats a password."""
+    text = text.strip()
+    if not text:
+        raise EngineUnavailableError("An endpoint in `remote.endpoints` has no `url`.", remedy=REMEDY)
+    try:
+        parts = urlsplit(text if "://" in text else f"http://{text}")
+        host, port = parts.hostname or "", parts.port
+    except ValueError as exc:
+        raise EngineUnavailableError("The `url` of an endpoint in `remote.endpoints` cannot be read.", remedy=REMEDY) from exc
+    scheme = parts.scheme.lower()
+    if scheme not in {"http", "https"} or not host or any(char.isspace() or not char.isprintable() for char in text):
+        raise EngineUnavailableError("The `url` of an endpoint in `remote.endpoints` is not an http or https address.", remedy=REMEDY)
+    path = parts.path.rstrip("/")
+    route = next((route for route in _ROUTES if path.endswith(route)), "")
+    user_info, _, netloc = parts.netloc.rpartition("@")
+    user, _, password = user_info.partition(":")
+    return Address(
+        base=f"{scheme}://{netloc}{path.removesuffix(route)}".rstrip("/"),
+        host=host,
+        port=port or (443 if scheme == "https" else 80),
+        credentials=(unquote(user), unquote(password)) if user_info else None,
+        query=parts.query,
+        llama_server=route in _LLAMA_SERVER_ROUTES,
+    )
+
+
+def is_loopback(host: str) -> bool:
+    """Whether `host` can only mean this machine."""
+    name = host.lower().rstrip(".")
+    if name == "localhost" or name.endswith(".localhost"):
+        return True
+    try:
+        ip = ipaddress.ip_address(name.strip("[]").partition("%")[0])
+    except ValueError:
+        return False
+    return ip.is_loopback or ip.is_unspecified

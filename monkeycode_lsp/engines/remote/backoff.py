@@ -1,0 +1,51 @@
+"""Rest after failures, so that a dead or busy server is not asked at every key.
+
+The first failure in a row costs nothing, since most are single; from the second on the rest grows.
+While it lasts, the last error is the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from monkeycode_lsp.errors import EngineBusyError, EngineError
+
+FIRST_S = 0.25
+LONGEST_S = 1.5
+"""Below two seconds: a server that has come back is used again while the user still looks."""
+LONGEST_ASKED_FOR_S = 60.0
+"""A server may ask for a longer rest by Retry-After, within reason."""
+
+
+class Backoff:
+    """When one server may be asked again.
+
+    The mutable state is the number of failures in a row, the last one and the end of the rest;
+    it changes in `failed` and `succeeded` only.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._n_failures = 0
+        self._until = 0.0
+        self._error: EngineError | None = None
+
+    def check(self) -> None:
+        """Raises the last error while the rest lasts."""
+        if self._error is not None and self._clock() < self._until:
+            raise self._error.with_traceback(None)
+
+    def failed(self, error: EngineError, *, slow: bool = False) -> None:
+        """Note a failure.  `slow`: finding it out took long, so even the first one is worth a rest."""
+        self._n_failures += 1
+        rest_s = 0.0
+        if slow or self._n_failures > 1:
+            rest_s = min(LONGEST_S, FIRST_S * 2.0 ** min(self._n_failures - 1, 8))
+        if isinstance(error, EngineBusyError) and error.retry_after_s is not None:
+            rest_s = max(rest_s, min(error.retry_after_s, LONGEST_ASKED_FOR_S))
+        self._error = error
+        self._until = self._clock() + rest_s
+
+    def succeeded(self) -> None:
+        self._n_failures = 0
+        self._error = None

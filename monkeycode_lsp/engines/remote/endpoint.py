@@ -1,0 +1,279 @@
+"""One server: what it is, what it has refused, and how one completion is asked of it.
+
+A pool puts several of these side by side; each knows nothing of the others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import aclosing
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from monkeycode_lsp import config, prompt
+from monkeycode_lsp.domain import Chunk, Plain, Prompt
+from monkeycode_lsp.engines.base import Model
+from monkeycode_lsp.engines.remote import address, dialects, headers, refusal
+from monkeycode_lsp.engines.remote.answer import Answer
+from monkeycode_lsp.engines.remote.backoff import Backoff
+from monkeycode_lsp.engines.remote.dialects.base import Call, Identity
+from monkeycode_lsp.engines.remote.relay import Relay
+from monkeycode_lsp.errors import (
+    ContextOverflowError,
+    EngineBusyError,
+    EngineError,
+    EngineUnavailableError,
+    StreamBrokenError,
+)
+
+if TYPE_CHECKING:
+    from monkeycode_lsp.engines.remote.transport import Reply, Transport
+
+Notify = Callable[[str], None]
+"""Tells the user something that is no failure, in one or two sentences."""
+
+GRACE_S = 0.25
+"""How long the end of a stream may take once the answer is whole: usage, `[DONE]`, the last empty piece."""
+SLOW_S = 1.0
+"""A failure that takes longer to find out is worth a rest at once."""
+
+_OK = range(200, 300)
+_NO_SUCH_ROUTE = frozenset({404, 405, 501})
+_SETTINGS_AT_FAULT = frozenset({401, 403, *_NO_SUCH_ROUTE})
+"""Refusals that the next key press will get too."""
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """How long to wait inside one answer."""
+
+    first_s: float
+    """For the first event, and between events until there is text: servers report progress while they read."""
+    stall_s: float
+    """Between events once there is text."""
+
+
+class Endpoint:
+    """One server.
+
+    The mutable state is its transport, its identity once it is known, the window that an overflow
+    taught us, whether it takes `suffix`, what was told to the user, and its rest after failures.
+    """
+
+    def __init__(
+        self, settings: config.Endpoint, *, limits: Limits, http2: bool = False, notify: Notify, environ: Mapping[str, str]
+    ) -> None:
+        self._settings = settings
+        self._limits = limits
+        self._http2 = http2
+        self._notify = notify
+        self._environ = environ
+        self._address = address.parse(settings.url)
+        self._dialect = dialects.choose(settings, self._address)
+        self._key = headers.key(settings, environ, notify)
+        self._where = refusal.Where(self._address.base, settings.model, has_key=bool(self._key or self._address.credentials))
+        self._transport: Transport | None = None
+        self._identity: Identity | None = None
+        self._limit_tokens: int | None = None
+        self._takes_suffix = self._dialect.inserts
+        self._told_no_insert = False
+        self._backoff = Backoff(time.monotonic)
+        self._relay = Relay()
+        self._lock = asyncio.Lock()
+
+    async def ready(self) -> Model:
+        """Which model answers here.  Asks the server only if the user did not name it, and only once."""
+        identity = self._identity or await self._identify()
+        fingerprint = f"remote:{self._dialect.name}:{self._address.base}:{identity.model}"
+        return Model(identity.model or self._address.base, identity.family, fingerprint, self._limit_tokens or identity.context_tokens)
+
+    def stream(self, asked: Prompt) -> AsyncGenerator[Chunk, None]:
+        """The answer; see `Engine.stream`."""
+        return self._relay.stream(self._generate(asked))
+
+    async def healthy(self) -> bool:
+        """Whether `/health` says that the server is ready now.  Takes no notice of rests."""
+        status, _, _ = await self._exchange("/health", None)
+        return status in _OK
+
+    async def aclose(self) -> None:
+        """Stop every stream and close every connection."""
+        await self._relay.aclose()
+        transport, self._transport = self._transport, None
+        if transport is not None:
+            await transport.aclose()
+
+    # Who answers
+
+    async def _identify(self) -> Identity:
+        self._backoff.check()
+        start = time.monotonic()
+        try:
+            async with asyncio.timeout(self._limits.first_s):
+                identity = await self._dialect.identify(self._fetch, self._settings.model)
+        except TimeoutError:
+            error = self._too_late()
+            self._failed(error, start)
+            raise error from None
+        except EngineError as exc:
+            self._failed(exc, start)
+            raise
+        self._where = msgspec.structs.replace(self._where, model=identity.model)
+        self._identity = identity
+        return identity
+
+    async def _fetch(self, path: str, body: bytes | None) -> bytes | None:
+        status, retry_after, content = await self._exchange(path, body)
+        if status in _NO_SUCH_ROUTE:
+            return None
+        if status not in _OK:
+            raise self._refused(status, content, path, retry_after)
+        return content
+
+    async def _exchange(self, path: str, body: bytes | None) -> tuple[int, str, bytes]:
+        reply = await (await self._open()).send(path, body)
+        try:
+            return reply.status, reply.retry_after, await reply.body()
+        finally:
+            await reply.aclose()
+
+    # One answer
+
+    async def _generate(self, asked: Prompt) -> AsyncGenerator[Chunk, None]:
+        if self._identity is None:
+            await self._identify()
+        self._backoff.check()
+        start = time.monotonic()
+        call, restore = self._call(asked)
+        answer = Answer(self._dialect, self._where, stops=asked.stop, restore=restore)
+        try:
+            async with aclosing(self._ask(call, answer)) as chunks:
+                async for chunk in chunks:
+                    self._backoff.succeeded()
+                    yield chunk
+        except EngineError as exc:
+            if isinstance(exc, ContextOverflowError):
+                self._limit_tokens = exc.limit_tokens or self._limit_tokens
+            self._failed(exc, start)
+            raise
+
+    def _call(self, asked: Prompt) -> tuple[Call, Callable[[str], str]]:
+        wire = prompt.as_text(asked)
+        call = Call(
+            wire.text,
+            stop=asked.stop,
+            max_tokens=asked.max_tokens,
+            temperature=asked.temperature,
+            model=self._identity.model if self._identity else self._settings.model,
+        )
+        if asked.fim or not asked.suffix:
+            return call, wire.restore
+        if not self._takes_suffix:
+            self._tell_no_insert()
+            return call, wire.restore
+        after = prompt.as_text(msgspec.structs.replace(asked, segments=(Plain(asked.suffix),)))
+        return msgspec.structs.replace(call, suffix=after.text), lambda text: after.restore(wire.restore(text))
+
+    async def _ask(self, call: Call, answer: Answer) -> AsyncGenerator[Chunk, None]:
+        try:
+            async with asyncio.timeout(self._limits.first_s) as limit, aclosing(self._read(call, answer, limit)) as chunks:
+                async for chunk in chunks:
+                    yield chunk
+        except TimeoutError:
+            if not answer.whole:
+                raise (self._stalled() if answer.n_text else self._too_late()) from None
+        except StreamBrokenError:
+            if not answer.whole:
+                raise
+        if not answer.done:  # it is whole, only its last formalities are missing
+            yield answer.conclude()
+
+    async def _read(self, call: Call, answer: Answer, limit: asyncio.Timeout) -> AsyncGenerator[Chunk, None]:
+        now = asyncio.get_running_loop().time
+        reply = await self._send(call)
+        try:
+            async with aclosing(reply.pieces()) as pieces:
+                async for piece in pieces:
+                    n_events = answer.n_events
+                    for chunk in answer.feed(piece):
+                        if answer.cut:  # the server does not know yet: stop it before anything else
+                            await reply.aclose()
+                        yield chunk
+                    if answer.cut:
+                        return
+                    if answer.whole:
+                        limit.reschedule(min(limit.when() or 0.0, now() + GRACE_S))
+                    elif answer.n_events > n_events:
+                        limit.reschedule(now() + (self._limits.stall_s if answer.n_text else self._limits.first_s))
+            for chunk in answer.close():
+                yield chunk
+        finally:
+            await reply.aclose()
+
+    async def _send(self, call: Call) -> Reply:
+        reply = await (await self._open()).send(self._dialect.path, self._dialect.body(call))
+        if reply.status in _OK:
+            return reply
+        try:
+            content = await reply.body()
+        finally:
+            await reply.aclose()
+        if call.suffix is not None and refusal.about_suffix(reply.status, content):
+            self._takes_suffix = False
+            self._tell_no_insert()
+            return await self._send(msgspec.structs.replace(call, suffix=None))
+        raise self._refused(reply.status, content, self._dialect.path, reply.retry_after)
+
+    # Connections and failures
+
+    async def _open(self) -> Transport:
+        if self._transport is None:
+            async with self._lock:
+                if self._transport is None:
+                    self._transport = await asyncio.to_thread(self._connect)
+        return self._transport
+
+    def _connect(self) -> Transport:
+        from monkeycode_lsp.engines.remote.transport import Transport  # noqa: PLC0415 - imports httpx: slow, so only when needed and on a thread
+
+        ca_files = self._settings.ca_file
+        return Transport(
+            self._address,
+            headers.build(self._settings, self._key, self._address.credentials),
+            ca_files=tuple(filter(None, (ca_files,) if isinstance(ca_files, str) else ca_files)),
+            http2=self._http2,
+            environ=self._environ,
+        )
+
+    def _refused(self, status: int, body: bytes, path: str, retry_after: str) -> EngineError:
+        error = refusal.by_status(self._where, status, body, path=path, retry_after=retry_after)
+        if status in _SETTINGS_AT_FAULT:
+            self._backoff.failed(error)
+        return error
+
+    def _failed(self, error: EngineError, start: float) -> None:
+        if isinstance(error, EngineUnavailableError | EngineBusyError):
+            self._backoff.failed(error, slow=time.monotonic() - start > SLOW_S)
+
+    def _tell_no_insert(self) -> None:
+        if not self._told_no_insert:
+            self._told_no_insert = True
+            model = f"The model {self._where.model}" if self._where.model else "The model"
+            self._notify(
+                f"{model} at {self._where.base} cannot fill in the middle: it sees only the text before the cursor. "
+                "Choose a code model that can, or set `template` if you know its markers."
+            )
+
+    def _too_late(self) -> EngineUnavailableError:
+        return EngineUnavailableError(
+            f"The server at {self._where.base} did not begin to answer within {self._limits.first_s:g} seconds.",
+            remedy="If it is only slow, raise `remote.timeoutMs`.",
+        )
+
+    def _stalled(self) -> StreamBrokenError:
+        return StreamBrokenError(
+            f"The server at {self._where.base} said nothing more for {self._limits.stall_s:g} seconds in the middle of an answer.",
+            remedy="If it is only slow, raise `remote.stallMs`.",
+        )

@@ -1,0 +1,372 @@
+"""Every LSP message that this server handles, and nothing else.
+
+A handler takes what it needs from its message at once (the snapshot above all) and returns a
+coroutine for the rest.  Decisions about completion are the completer's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import Any
+
+from lsprotocol import converters
+from lsprotocol import types as lsp
+from pygls.lsp.server import LanguageServer
+
+import monkeycode_lsp
+from monkeycode_lsp import convert
+from monkeycode_lsp.completer import Completer
+from monkeycode_lsp.config import Config
+from monkeycode_lsp.documents import Documents
+from monkeycode_lsp.domain import Ask, Suggestion
+from monkeycode_lsp.errors import ModelMissingError, MonkeyCodeError, SupersededError
+from monkeycode_lsp.observe.outcomes import Outcomes
+from monkeycode_lsp.protocol import Protocol
+from monkeycode_lsp.settings import Layers
+from monkeycode_lsp.text import Encoding
+from monkeycode_lsp.transport import Writer
+
+logger = logging.getLogger(__name__)
+
+WHY = "monkeycode.why"
+SECTION = "monkeycode"
+TRIGGER_CHARACTERS = list(".([{,:=/ \"'")
+_SAVE_EVERY_S = 5.0
+
+Report = Callable[[MonkeyCodeError], None]
+MakeCompleter = Callable[[Config, Report, Completer | None], Completer]
+"""A pipeline for new settings; it may take over parts of the one before."""
+PullModel = Callable[[str, Callable[[str, int, int | None], None]], Any]
+"""Fetch a catalogue model (blocking): name, progress(stage, bytes done, bytes in all)."""
+
+
+class Server:
+    """One editor's server.
+
+    The mutable state is the open documents, the settings' layers, the pipeline made from them and
+    what has been said to the user.
+    """
+
+    def __init__(self, *, make_completer: MakeCompleter, layers: Layers, outcomes: Outcomes, pull_model: PullModel | None = None) -> None:
+        self._make_completer = make_completer
+        self._layers = layers
+        self._outcomes = outcomes
+        self._pull_model = pull_model
+        self._documents = Documents()
+        self._editor = convert.Client()
+        self._completer: Completer | None = None
+        self._said: set[str] = set()
+        self._offered: set[str] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._ended = asyncio.Event()
+        self.exit_code = 1
+        ls = LanguageServer(
+            name="monkeycode-lsp",
+            version=monkeycode_lsp.__version__,
+            protocol_cls=Protocol,
+            converter_factory=converters.get_converter,
+            text_document_sync_kind=lsp.TextDocumentSyncKind.Incremental,
+            notebook_document_sync=lsp.NotebookDocumentSyncOptions(
+                notebook_selector=[lsp.NotebookDocumentFilterWithNotebook(notebook="*")]
+            ),
+        )
+        self._ls = ls
+        assert isinstance(ls.protocol, Protocol)  # noqa: S101 - told to mypy, which sees the framework's type
+        self._protocol: Protocol = ls.protocol
+        self._protocol.on_exit = self._exit
+        self._register()
+
+    # For the transport
+
+    def connected(self, writer: Writer, *, framed: bool) -> None:
+        """An editor is there."""
+        self._protocol.connected(writer, framed=framed)
+
+    def receive(self, body: bytes) -> None:
+        """One message of the editor."""
+        self._protocol.receive(body)
+
+    @property
+    def ended(self) -> asyncio.Event:
+        """Set when the process should end."""
+        return self._ended
+
+    async def aclose(self) -> None:
+        """Leave nothing behind: no generation, no engine, no task."""
+        self._protocol.cancel_all()
+        for task in list(self._tasks):
+            task.cancel()
+        if self._completer is not None:
+            await self._completer.retire(close_engine=True)
+        self._outcomes.save()
+
+    def _exit(self, code: int) -> None:
+        self.exit_code = code
+        self._ended.set()
+
+    def _register(self) -> None:
+        def feature(method: str, options: Any = None) -> Callable[[Callable[[Any], Any]], Any]:
+            # The framework sets attributes on handlers, which a bound method does not take.
+            return lambda handler: self._ls.feature(method, options)(partial(handler))
+
+        handlers: dict[str, Callable[[Any], Any]] = {
+            lsp.INITIALIZE: self._initialize,
+            lsp.INITIALIZED: self._on_initialized,
+            lsp.TEXT_DOCUMENT_DID_OPEN: self._did_open,
+            lsp.TEXT_DOCUMENT_DID_CHANGE: self._did_change,
+            lsp.TEXT_DOCUMENT_DID_CLOSE: self._did_close,
+            lsp.NOTEBOOK_DOCUMENT_DID_OPEN: self._notebook_did_open,
+            lsp.NOTEBOOK_DOCUMENT_DID_CHANGE: self._notebook_did_change,
+            lsp.NOTEBOOK_DOCUMENT_DID_CLOSE: self._notebook_did_close,
+            lsp.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS: self._folders_changed,
+            lsp.WORKSPACE_DID_CHANGE_CONFIGURATION: self._configuration_changed,
+        }
+        for method, handler in handlers.items():
+            feature(method)(handler)
+        # Without options the framework would not announce it; Emacs uses it without saying so, hence always.
+        feature(lsp.TEXT_DOCUMENT_INLINE_COMPLETION, lsp.InlineCompletionOptions())(self._inline_completion)
+        self._ls.command(convert.ACCEPTED)(partial(self._accepted))
+        self._ls.command(WHY)(partial(self._why))
+
+    # Life
+
+    def _initialize(self, params: lsp.InitializeParams) -> None:
+        encoding = self._protocol.workspace.position_encoding
+        self._documents = Documents(Encoding(encoding))
+        self._editor = convert.client(params, encoding)
+        folders = [folder.uri for folder in params.workspace_folders or []]
+        for uri in folders or [params.root_uri or ""]:
+            if uri:
+                self._documents.add_folder(uri)
+        if not self._editor.inline:
+            # Beside inline completion a second, competing list would only disturb.
+            self._ls.feature(lsp.TEXT_DOCUMENT_COMPLETION, lsp.CompletionOptions(trigger_characters=TRIGGER_CHARACTERS))(partial(self._completion))
+        self._layers.read_files(folders[0] if folders else params.root_uri or "")
+        self._layers.set_client(params.initialization_options)
+
+    def _on_initialized(self, _params: lsp.InitializedParams) -> None:
+        self._spawn(self._save_regularly())
+        if self._editor.configuration:
+            self._spawn(self._pull_configuration())
+        else:
+            self._apply_settings()
+
+    async def _save_regularly(self) -> None:
+        while True:
+            await asyncio.sleep(_SAVE_EVERY_S)
+            await asyncio.to_thread(self._outcomes.save)
+
+    # Settings
+
+    def _configuration_changed(self, params: lsp.DidChangeConfigurationParams) -> None:
+        pushed = params.settings
+        if isinstance(pushed, dict) and pushed:
+            self._layers.set_client(pushed.get(SECTION, pushed))
+            self._apply_settings()
+        elif self._editor.configuration:
+            self._spawn(self._pull_configuration())
+
+    async def _pull_configuration(self) -> None:
+        item = lsp.ConfigurationItem(section=SECTION)
+        try:
+            async with asyncio.timeout(5.0):
+                answer = await self._protocol.ask_editor(lsp.WORKSPACE_CONFIGURATION, lsp.ConfigurationParams([item]))
+        except Exception as exc:  # noqa: BLE001 - an editor that cannot answer leaves the settings as they are
+            logger.info("The editor did not answer workspace/configuration (%s).", type(exc).__name__)
+            answer = None
+        if isinstance(answer, list) and answer and isinstance(answer[0], dict):
+            self._layers.set_pulled(answer[0])
+        self._apply_settings()
+
+    def _apply_settings(self) -> None:
+        settings, problems = self._layers.resolve()
+        for problem in problems:
+            self._say(f"Setting {problem}")
+        before = self._completer
+        if before is not None and before.settings == settings:
+            return
+        logging.getLogger("monkeycode_lsp").setLevel(self._layers.log_level(settings))
+        self._said.clear()
+        self._completer = self._make_completer(settings, self._report, before)
+        if before is not None:
+            self._spawn(before.retire(close_engine=self._completer.engine is not before.engine))
+        self._spawn(self._completer.warm())
+
+    # Documents
+
+    def _did_open(self, params: lsp.DidOpenTextDocumentParams) -> None:
+        document = params.text_document
+        self._documents.open(document.uri, document.language_id, document.version, document.text)
+
+    def _did_change(self, params: lsp.DidChangeTextDocumentParams) -> None:
+        gap = self._documents.change(params.text_document.uri, params.text_document.version, convert.changes(params.content_changes))
+        if gap is not None and self._completer is not None:
+            self._completer.typed(gap)
+
+    def _did_close(self, params: lsp.DidCloseTextDocumentParams) -> None:
+        self._close(params.text_document.uri)
+
+    def _close(self, uri: str) -> None:
+        self._documents.close(uri)
+        if self._completer is not None:
+            self._completer.closed(uri)
+
+    def _notebook_did_open(self, params: lsp.DidOpenNotebookDocumentParams) -> None:
+        self._documents.open_notebook(params.notebook_document.uri, convert.cells(params.notebook_document.cells))
+        for cell in params.cell_text_documents:
+            self._documents.open(cell.uri, cell.language_id, cell.version, cell.text)
+
+    def _notebook_did_change(self, params: lsp.DidChangeNotebookDocumentParams) -> None:
+        change = params.change.cells
+        if change is None:
+            return
+        if change.structure is not None:
+            for opened in change.structure.did_open or []:
+                self._documents.open(opened.uri, opened.language_id, opened.version, opened.text)
+            splice = change.structure.array
+            self._documents.splice_notebook(params.notebook_document.uri, splice.start, splice.delete_count, convert.cells(splice.cells))
+            for closed in change.structure.did_close or []:
+                self._close(closed.uri)
+        for text in change.text_content or []:
+            self._documents.change(text.document.uri, text.document.version, convert.changes(text.changes))
+
+    def _notebook_did_close(self, params: lsp.DidCloseNotebookDocumentParams) -> None:
+        self._documents.close_notebook(params.notebook_document.uri)
+        for cell in params.cell_text_documents:
+            self._close(cell.uri)
+
+    def _folders_changed(self, params: lsp.DidChangeWorkspaceFoldersParams) -> None:
+        for folder in params.event.removed:
+            self._documents.remove_folder(folder.uri)
+        for folder in params.event.added:
+            self._documents.add_folder(folder.uri)
+
+    # Completion
+
+    def _inline_completion(self, params: lsp.InlineCompletionParams) -> Coroutine[Any, Any, Any] | lsp.InlineCompletionList:
+        uri, position = params.text_document.uri, params.position
+        snapshot = self._documents.snapshot(uri, position.line, position.character)
+        if snapshot is None or self._completer is None:
+            return lsp.InlineCompletionList(items=[])
+        asked = convert.ask(snapshot, params.context, self._documents.since_edit_ms(uri), self._editor.encoding)
+        return self._answer(asked, self._completer, convert.inline_list)
+
+    def _completion(self, params: lsp.CompletionParams) -> Coroutine[Any, Any, Any] | lsp.CompletionList:
+        uri, position = params.text_document.uri, params.position
+        snapshot = self._documents.snapshot(uri, position.line, position.character)
+        if snapshot is None or self._completer is None:
+            return lsp.CompletionList(is_incomplete=False, items=[])
+        asked = convert.menu_ask(snapshot, self._documents.since_edit_ms(uri), params.context)
+        return self._answer(asked, self._completer, convert.menu_list)
+
+    async def _answer(
+        self,
+        asked: Ask,
+        completer: Completer,
+        to_reply: Callable[[Ask, list[Suggestion], convert.Client], Any],
+    ) -> Any:
+        try:
+            suggestions = await completer.complete(asked, n_nuls=self._documents.n_nuls(asked.snapshot.uri))
+        except SupersededError:
+            return None  # leaves the screen to the newer answer
+        if to_reply is convert.inline_list and not self._documents.is_current(asked.snapshot):
+            return None  # the text moved on; a menu filters by what was typed since, ghost text cannot
+        return to_reply(asked, suggestions, self._editor)
+
+    # Commands
+
+    def _accepted(self, *args: Any) -> None:
+        if args and isinstance(args[0], int):
+            self._outcomes.accept(args[0])
+
+    def _why(self, *args: Any) -> list[dict[str, Any]]:
+        n = args[0] if args and isinstance(args[0], int) else 20
+        return [
+            {"at": outcome.at, "outcome": outcome.kind.value, "reason": outcome.reason, "place": outcome.place,
+             "trigger": outcome.trigger, "origin": outcome.origin, "totalMs": outcome.total_ms, "stagesMs": outcome.stages_ms,
+             "accepted": outcome.accepted}
+            for outcome in self._outcomes.last(n)
+        ]  # fmt: skip
+
+    # Words to the user
+
+    def _report(self, error: MonkeyCodeError) -> None:
+        if isinstance(error, ModelMissingError) and self._pull_model is not None and error.offer:
+            self._spawn(self._offer_model(error))
+        else:
+            self._say(str(error))
+
+    def _say(self, text: str) -> None:
+        """One message per problem until the settings change."""
+        if text in self._said:
+            return
+        self._said.add(text)
+        logger.warning("%s", text)
+        self._ls.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Warning, f"MonkeyCode: {text}"))
+
+    async def _offer_model(self, error: ModelMissingError) -> None:
+        if error.offer in self._offered:
+            return
+        self._offered.add(error.offer)
+        logger.warning("%s", error)
+        choice = await self._protocol.ask_editor(
+            lsp.WINDOW_SHOW_MESSAGE_REQUEST,
+            lsp.ShowMessageRequestParams(
+                lsp.MessageType.Info,
+                f"MonkeyCode: {error.message} {error.offer_text}",
+                actions=[lsp.MessageActionItem("Download"), lsp.MessageActionItem("Not now")],
+            ),
+        )
+        if isinstance(choice, dict) and choice.get("title") == "Download" and self._pull_model is not None:
+            await self._download(error.offer, self._pull_model)
+
+    async def _download(self, name: str, pull: PullModel) -> None:
+        loop = asyncio.get_running_loop()
+        token = f"monkeycode-pull-{name}"
+        shows = self._editor.progress and await self._begin_progress(token, f"Downloading {name}")
+        last = -1
+
+        def progress(stage: str, done: int, total: int | None) -> None:
+            nonlocal last
+            percent = int(100 * done / total) if total else 0
+            if shows and percent != last:
+                last = percent
+                report = lsp.WorkDoneProgressReport(message=stage, percentage=percent)
+                loop.call_soon_threadsafe(self._progress, token, report)
+
+        try:
+            await asyncio.to_thread(pull, name, progress)
+        except MonkeyCodeError as exc:
+            self._say(str(exc))
+        else:
+            self._ls.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Info, f"MonkeyCode: {name} is ready."))
+            if self._completer is not None:
+                await self._completer.warm()
+        finally:
+            if shows:
+                self._progress(token, lsp.WorkDoneProgressEnd())
+
+    async def _begin_progress(self, token: str, title: str) -> bool:
+        try:
+            await self._protocol.ask_editor(lsp.WINDOW_WORK_DONE_PROGRESS_CREATE, lsp.WorkDoneProgressCreateParams(token))
+        except Exception as exc:  # noqa: BLE001 - an editor that refuses simply shows nothing
+            logger.info("The editor shows no progress (%s).", type(exc).__name__)
+            return False
+        self._progress(token, lsp.WorkDoneProgressBegin(title=title, percentage=0))
+        return True
+
+    def _progress(self, token: str, value: lsp.WorkDoneProgressBegin | lsp.WorkDoneProgressReport | lsp.WorkDoneProgressEnd) -> None:
+        self._ls.progress(lsp.ProgressParams(token, value))
+
+    def _spawn(self, work: Coroutine[Any, Any, Any]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._task_done)
+
+    def _task_done(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            logger.error("A background task failed.", exc_info=task.exception())

@@ -1,0 +1,90 @@
+"""Where settings come from, laid over one another: defaults < user file < workspace file < environment < editor."""
+
+from __future__ import annotations
+
+import logging
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
+
+from monkeycode_lsp import config, folders
+
+USER_FILE = "monkeycode.toml"
+WORKSPACE_FILE = ".monkeycode.toml"
+
+
+class Layers:
+    """The trees of every source, and the settings that they make together."""
+
+    # The mutable state is the last tree of each source; each changes in its own method only.
+
+    def __init__(self, *, environ: Mapping[str, str], overrides: Mapping[str, Any] | None = None) -> None:
+        self._user: dict[str, Any] = {}
+        self._workspace: dict[str, Any] = {}
+        self._environment = config.from_environment(environ)
+        self._client: Mapping[str, Any] = {}
+        self._overrides = overrides or {}
+        self._file_problems: list[str] = []
+
+    def read_files(self, workspace_uri: str = "") -> None:
+        """Read the user's file and the workspace's.  Blocking; both are small and read once."""
+        self._file_problems = []
+        self._user = self._read(user_file())
+        root = _local_path(workspace_uri)
+        if root is not None:
+            tree, dropped = config.without_workspace_secrets(self._read(root / WORKSPACE_FILE))
+            self._workspace = tree
+            self._file_problems += dropped
+
+    def set_client(self, tree: Any) -> None:
+        """What the editor sent: `initializationOptions` or `didChangeConfiguration`."""
+        if isinstance(tree, Mapping):
+            inner = tree.get("monkeycode")
+            self._client = config.merge(self._client, inner if isinstance(inner, Mapping) else tree)
+
+    def set_pulled(self, tree: Mapping[str, Any]) -> None:
+        """The editor's answer to `workspace/configuration`."""
+        self._client = config.merge(self._client, tree)
+
+    def resolve(self) -> tuple[config.Config, list[str]]:
+        """The settings, and what could not be used, in words."""
+        settings = config.Config()
+        problems = list(self._file_problems)
+        for tree in (self._user, self._workspace, self._environment, self._client, self._overrides):
+            settings, found = config.decode(tree, settings)
+            problems += found
+        return settings, problems
+
+    def log_level(self, settings: config.Config) -> int:
+        """As a number of the `logging` module."""
+        return logging.getLevelNamesMapping()[settings.log_level.upper()]
+
+    def _read(self, path: Path) -> dict[str, Any]:
+        try:
+            return tomllib.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError) as exc:
+            self._file_problems.append(f"file {path} cannot be used and was left out: {exc}.")
+            return {}
+
+
+def user_file() -> Path:
+    """The file with the user's own settings."""
+    return folders.config() / USER_FILE
+
+
+def load(overrides: Mapping[str, Any] | None = None, workspace: Path | None = None) -> tuple[config.Config, list[str]]:
+    """The settings as a command of the terminal sees them."""
+    layers = Layers(environ=os.environ, overrides=overrides)
+    layers.read_files(workspace.absolute().as_uri() if workspace else "")
+    return layers.resolve()
+
+
+def _local_path(uri: str) -> Path | None:
+    parts = urlsplit(uri)
+    return Path(url2pathname(parts.path)) if parts.scheme == "file" else None
