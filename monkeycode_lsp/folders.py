@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import platformdirs
@@ -37,6 +38,9 @@ def state() -> Path:
 
 def runtime() -> Path:
     """Private sockets; created with mode 0700, emptied at log-out on most systems."""
+    if sys.platform.startswith("linux") and not os.environ.get("XDG_RUNTIME_DIR"):
+        # platformdirs would take a folder in /tmp, which another user may have made before us, and warn.
+        return _folder("run", str(Path(platformdirs.user_cache_dir(NAME, appauthor=False)) / "run"))
     return _folder("run", platformdirs.user_runtime_dir(NAME, appauthor=False))
 
 

@@ -35,6 +35,8 @@ _PERCENT = frozenset({"latex", "tex", "matlab", "erlang", "prolog"})
 _MARKUP = frozenset({"html", "xml", "markdown", "svg", "vue", "svelte"})
 _STRING = re.compile(r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|`(?:\\.|[^`\\])*`")
 
+_UNCLOSED = re.compile(r"(?<!\w)[\"'`].*")
+
 
 def marker(language: str) -> str:
     """How a line comment begins in `language`; empty where there is none."""
@@ -57,9 +59,9 @@ def commented(text: str, language: str) -> str:
 
 def at_cursor(window: Window) -> bool:
     """Whether the cursor stands in a line or block comment."""
-    line = _STRING.sub('""', window.line_before)
+    line = _STRING.sub("", window.line_before)
     mark = marker(window.language)
-    if mark and mark in line:
+    if mark and mark in _UNCLOSED.sub("", line):
         return True
     opener, closer = ("<!--", "-->") if window.language in _MARKUP else ("/*", "*/")
     if mark not in {"//", "--"} and opener == "/*":

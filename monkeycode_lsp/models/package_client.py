@@ -5,19 +5,25 @@ from __future__ import annotations
 import importlib.util
 import shutil
 import sys
+from collections.abc import Callable
 
 
-def downloader() -> tuple[str, ...] | None:
+def has_pip() -> bool:
+    """Whether this Python has pip; uv's environments have none."""
+    return importlib.util.find_spec("pip") is not None
+
+
+def downloader(*, pip: Callable[[], bool] = has_pip, which: Callable[[str], str | None] = shutil.which) -> tuple[str, ...] | None:
     """The command that understands `download …` as pip does; None where neither pip nor uv is here."""
-    if importlib.util.find_spec("pip") is not None:
+    if pip():
         return (sys.executable, "-m", "pip")
-    uv = shutil.which("uv")
+    uv = which("uv")
     return (uv, "tool", "run", "pip") if uv else None
 
 
-def installer(python: str = sys.executable) -> tuple[str, ...] | None:
-    """The command that installs what is named after it into the environment of `python`."""
-    if importlib.util.find_spec("pip") is not None:
-        return (python, "-m", "pip", "install")
-    uv = shutil.which("uv")
-    return (uv, "pip", "install", "--python", python) if uv else None
+def installer(*, pip: Callable[[], bool] = has_pip, which: Callable[[str], str | None] = shutil.which) -> tuple[str, ...] | None:
+    """The command that installs what is named after it into this Python's environment."""
+    if pip():
+        return (sys.executable, "-m", "pip", "install")
+    uv = which("uv")
+    return (uv, "pip", "install", "--python", sys.executable) if uv else None

@@ -59,6 +59,8 @@ class PartFile:
         except OSError as failure:
             if exc is None:
                 raise disk_error(failure, self.path) from failure
+        if self.size == 0:
+            self.path.unlink(missing_ok=True)
 
     def _hash_up_to(self, size: int) -> None:
         self._digest = hashlib.sha256()

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import logging
 import os
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from monkeycode_lsp.engines.local import rendezvous
@@ -19,6 +20,13 @@ _LINE_CHARACTERS = 300
 _CRASH_REPORT = "Fatal Python error"
 """Begins what faulthandler prints; what matters to the user stands before it."""
 _POLITE_S = 1.0
+
+
+def last_words(lines: Iterable[str]) -> str:
+    """The last line that a process printed before it crashed."""
+    return next(
+        reversed([line.strip() for line in itertools.takewhile(lambda line: not line.startswith(_CRASH_REPORT), lines) if line.strip()]), ""
+    )
 
 
 class Child:
@@ -45,13 +53,8 @@ class Child:
 
     @property
     def last_words(self) -> str:
-        """The last line that it printed, for people."""
-        words = ""
-        for line in self._tail:
-            if line.startswith(_CRASH_REPORT):
-                break
-            words = line
-        return words
+        """See `last_words`."""
+        return last_words(self._tail)
 
     async def listens(self) -> None:
         """Return when it can be connected to, or has died: either way it has closed its standard output."""
@@ -61,9 +64,12 @@ class Child:
 
     async def ended(self, *, timeout_s: float) -> int | None:
         """Its exit status; None: it still runs."""
+        # Its last words first; the task is waited for and not awaited, because a timeout would cancel it.
+        await asyncio.wait([self._listening], timeout=timeout_s)
+        if not self._listening.done():
+            return None
         try:
             async with asyncio.timeout(timeout_s):
-                await self._listening
                 return await self._process.wait()
         except TimeoutError:
             return None

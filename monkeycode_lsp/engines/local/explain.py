@@ -41,7 +41,9 @@ def not_installed() -> EngineUnavailableError:
 def unavailable(fall: Fall, model: Path) -> EngineUnavailableError:
     """No way of loading worked; `fall` is the last one."""
     if fall.is_illegal_instruction:
-        return EngineUnavailableError("The installed llama.cpp does not run on this processor (illegal instruction).", remedy=f"Rebuild it: {BUILD_LINE}")
+        return EngineUnavailableError(
+            "The installed llama.cpp does not run on this processor (illegal instruction).", remedy=f"Rebuild it: {BUILD_LINE}"
+        )
     if fall.failed is None:
         return EngineUnavailableError(f"The engine process {how(fall)} while it loaded {model}.{_words(fall)}", remedy=_INSTALL)
     message = fall.failed.message
@@ -51,9 +53,19 @@ def unavailable(fall: Fall, model: Path) -> EngineUnavailableError:
         case "model":
             return EngineUnavailableError(f"The model file {model} cannot be loaded. {message}", remedy=f"It may be incomplete. {_CHOOSE}")
         case "memory":
-            return EngineUnavailableError(f"There is not enough memory for {model}. {message}", remedy="Choose a smaller model or lower local.contextTokens.")
+            return EngineUnavailableError(
+                f"There is not enough memory for {model}. {message}", remedy="Choose a smaller model or lower local.contextTokens."
+            )
         case "internal":
             return EngineUnavailableError(f"The model {model} was loaded, but cannot be used. {message}", remedy=_INSTALL)
+
+
+def unloadable(fall: object) -> EngineUnavailableError:
+    """The library does not get as far as telling its build."""
+    if isinstance(fall, Fall) and fall.failed is not None:
+        return EngineUnavailableError(f"llama-cpp-python cannot be loaded: {fall.failed.message}", remedy=_INSTALL)
+    what = f"{how(fall)}.{_words(fall)}" if isinstance(fall, Fall) else "said nothing."
+    return EngineUnavailableError(f"llama-cpp-python cannot be loaded: its process {what}", remedy=_INSTALL)
 
 
 def fell_back(first: Fall, attempt: Attempt) -> str:

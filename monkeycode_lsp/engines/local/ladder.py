@@ -70,4 +70,8 @@ def arguments(settings: Local, model: Path, attempt: Attempt) -> list[str]:
         "--batch-tokens": settings.batch_tokens,
         "--threads": settings.threads,
     }
-    return [f"--model={model}", *(f"{name}={number}" for name, number in numbers.items()), *(flag for flag, wanted in flags.items() if wanted)]
+    return [
+        f"--model={model}",
+        *(f"{name}={number}" for name, number in numbers.items()),
+        *(flag for flag, wanted in flags.items() if wanted),
+    ]

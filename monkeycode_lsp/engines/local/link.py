@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 
 from monkeycode_lsp.engines.local import rendezvous, wire
@@ -29,7 +29,7 @@ class Answer:
         """Whether the worker has nothing more to do for it."""
         self._send = send
 
-    async def events(self) -> AsyncIterator[Event]:
+    async def events(self) -> AsyncGenerator[Event, None]:
         """Each piece as it comes, up to the `Done` or `Failed`.  Raises `LinkLostError`."""
         while not self.is_over:
             event = await self.queue.get()

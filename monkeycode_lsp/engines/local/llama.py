@@ -17,8 +17,8 @@ import numpy as np
 
 from monkeycode_lsp.engines.local import hardware
 from monkeycode_lsp.engines.local.decoder import GenerationError, LoadError, Options
-from monkeycode_lsp.engines.local.sampling import Row
-from monkeycode_lsp.engines.local.sequence import KvSequence
+from monkeycode_lsp.engines.local.sampling import at_temperature
+from monkeycode_lsp.engines.local.sequence import KvSequence, Sampler
 from monkeycode_lsp.engines.local.wire import Build, Delta, Done, Generate, Ready
 from monkeycode_lsp.prompt import Markers
 
@@ -96,9 +96,11 @@ class Llama:
     """See `Runtime`."""
 
     def __init__(self, options: Options) -> None:
-        # The mutable state is inside llama.cpp, and `_is_cancelled`, which changes in `evaluate` only.
+        # The mutable state is inside llama.cpp, `_is_cancelled`, which changes in `evaluate` only, and the
+        # control tokens found so far.
         self._options = options
         self._is_cancelled: Callable[[], bool] = _never
+        self._random = np.random.default_rng()
         self.on_gpu = bool(llama_cpp.llama_supports_gpu_offload()) and options.gpu_layers != 0 and options.gpu_share > 0
         self._model = _load_model(options, on_gpu=self.on_gpu)
         self._vocabulary = llama_cpp.llama_model_get_vocab(self._model)
@@ -151,9 +153,10 @@ class Llama:
         llama_cpp.llama_memory_clear(self._memory, True)  # noqa: FBT003 - positional only
         return n_tokens == 0
 
-    def logits(self) -> Row:
-        row: Row = np.ctypeslib.as_array(llama_cpp.llama_get_logits_ith(self._context, -1), shape=(self._n_vocabulary,))
-        return row
+    def sampler(self, temperature: float) -> Sampler:
+        draw = at_temperature(temperature, self._random)
+        shape = (self._n_vocabulary,)
+        return lambda: draw(np.ctypeslib.as_array(llama_cpp.llama_get_logits_ith(self._context, -1), shape=shape))
 
     def piece(self, token: int) -> bytes:
         size = 64
@@ -205,7 +208,9 @@ class Llama:
         params.n_seq_max = 1
         params.n_threads = params.n_threads_batch = self._options.threads or hardware.physical_cores()
         params.flash_attn_type = (
-            llama_cpp.LLAMA_FLASH_ATTN_TYPE_AUTO if self.on_gpu and self._options.flash_attention else llama_cpp.LLAMA_FLASH_ATTN_TYPE_DISABLED
+            llama_cpp.LLAMA_FLASH_ATTN_TYPE_AUTO
+            if self.on_gpu and self._options.flash_attention
+            else llama_cpp.LLAMA_FLASH_ATTN_TYPE_DISABLED
         )
         params.abort_callback = self._abort
         params.no_perf = True
@@ -238,7 +243,9 @@ class Llama:
         }
         found = {name: int(find(self._vocabulary)) for name, find in finders.items()}
         return {
-            name: (llama_cpp.llama_vocab_get_text(self._vocabulary, token).decode("utf-8"), token) for name, token in found.items() if token >= 0
+            name: (llama_cpp.llama_vocab_get_text(self._vocabulary, token).decode("utf-8"), token)
+            for name, token in found.items()
+            if token >= 0
         }
 
     def _metadata(self, key: str) -> str:

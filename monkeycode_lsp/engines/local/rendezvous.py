@@ -57,20 +57,17 @@ def listen(path: Path, *, loopback: bool) -> tuple[socket.socket, str]:
     listener = socket.create_server(("127.0.0.1", 0))
     token = secrets.token_hex(32)
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with open(handle, "wb") as file:
+    with os.fdopen(handle, "wb") as file:
         file.write(msgspec.json.encode(Note(listener.getsockname()[1], token)))
     return listener, token
 
 
 async def connect(path: Path) -> tuple[asyncio.StreamReader, asyncio.StreamWriter, str]:
     """A connection to whoever listens at `path`, and the token to show.  Raises `OSError`."""
-    if stat.S_ISSOCK(path.stat().st_mode):
+    note = _note(path)
+    if note is None:
         reader, writer = await asyncio.open_unix_connection(path)
         return reader, writer, ""
-    try:
-        note = msgspec.json.decode(path.read_bytes(), type=Note)
-    except msgspec.MsgspecError as exc:
-        raise ConnectionRefusedError(f"{path} does not name an engine process") from exc
     reader, writer = await asyncio.open_connection("127.0.0.1", note.port)
     return reader, writer, note.token
 
@@ -81,3 +78,13 @@ def remove(path: Path) -> None:
     if path.parent.name.startswith(_TEMPORARY):
         with contextlib.suppress(OSError):
             path.parent.rmdir()
+
+
+def _note(path: Path) -> Note | None:
+    """What the file of the loopback kind says; None: it is a Unix socket."""
+    if stat.S_ISSOCK(path.stat().st_mode):
+        return None
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Note)
+    except msgspec.MsgspecError as exc:
+        raise ConnectionRefusedError(f"{path} does not name an engine process") from exc

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 Row = npt.NDArray[np.float32]
-Sampler = Callable[[Row], tuple[int, float]]
+Draw = Callable[[Row], tuple[int, float]]
 """One row of logits → token and its log-probability (always that of the model, at temperature 1)."""
 
 _MIN_P = 0.05
@@ -21,7 +21,7 @@ def greedy(row: Row) -> tuple[int, float]:
     return token, -float(np.log(np.exp(row - row[token]).sum(dtype=np.float64)))
 
 
-def at_temperature(temperature: float, random: np.random.Generator) -> Sampler:
+def at_temperature(temperature: float, random: np.random.Generator) -> Draw:
     """Draws from the likely tokens; at 0 it is `greedy`."""
     if temperature <= 0:
         return greedy

@@ -10,14 +10,13 @@ import itertools
 from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Literal, Protocol
 
-import numpy as np
-
 from monkeycode_lsp.domain import Control, Plain, Segment
 from monkeycode_lsp.engines.local.assembly import Assembler
 from monkeycode_lsp.engines.local.decoder import GenerationError
-from monkeycode_lsp.engines.local.sampling import Row, at_temperature
 from monkeycode_lsp.engines.local.wire import Delta, Done, Generate
 
+Sampler = Callable[[], tuple[int, float]]
+"""Draws the next token and tells its log-probability."""
 Finish = Literal["stop", "length", "cancelled"]
 _LEAST_ANSWER = 16
 """A prompt that leaves less room than this (or than it asks for) is refused, so that the caller shortens it."""
@@ -50,8 +49,8 @@ class Runtime(Protocol):
         """Drop everything from position `n_tokens` on; False: it could not, and everything is dropped."""
         ...
 
-    def logits(self) -> Row:
-        """The last row of the last `evaluate`; valid until the next."""
+    def sampler(self, temperature: float) -> Sampler:
+        """Draws tokens from the last row of the last `evaluate`, 0 always the likeliest."""
         ...
 
     def piece(self, token: int) -> bytes:
@@ -66,12 +65,11 @@ class Runtime(Protocol):
 class KvSequence:
     """Answers asks, one after the other."""
 
-    def __init__(self, runtime: Runtime, *, seed: int | None = None) -> None:
+    def __init__(self, runtime: Runtime) -> None:
         # The mutable state is the list of tokens whose keys and values are in the cache; it changes in
         # `_reuse` and `_read` only, together with the cache.
         self._runtime = runtime
         self._held: list[int] = []
-        self._random = np.random.default_rng(seed)
 
     def generate(self, ask: Generate, is_cancelled: Callable[[], bool]) -> Iterator[Delta | Done]:
         """See `Decoder.generate`."""
@@ -121,13 +119,13 @@ class KvSequence:
 
     def _write(self, ask: Generate, limit: int, is_cancelled: Callable[[], bool]) -> Generator[Delta, None, tuple[Finish, int]]:
         """Write the answer; returns how it ended and its tokens."""
-        draw = at_temperature(ask.temperature, self._random)
+        draw = self._runtime.sampler(ask.temperature)
         assembler = Assembler(ask.stop)
         finish: Finish = "length"
         generated = n_tokens = 0
         logprob = 0.0
         while generated < limit:
-            token, certainty = draw(self._runtime.logits())
+            token, certainty = draw()
             if self._runtime.ends(token):
                 finish = "stop"
                 break

@@ -84,7 +84,9 @@ ClientJob: TypeAlias = Job[Client]
 class Service:
     """Serves one decoder to all clients that come to one listening socket."""
 
-    def __init__(self, *, make_decoder: Callable[[], Decoder], listener: socket.socket, token: str = "", limits: Limits | None = None) -> None:
+    def __init__(
+        self, *, make_decoder: Callable[[], Decoder], listener: socket.socket, token: str = "", limits: Limits | None = None
+    ) -> None:
         # The mutable state is the set of clients, what a new one is told, and until when nobody may be there;
         # it changes under `_lock` only.  The decoder belongs to the thread of `run`.
         self._make_decoder = make_decoder

@@ -69,9 +69,9 @@ def remember(name: str, verdict: Verdict) -> None:
     try:
         folder = folders.private(folders.cache())
         handle, temporary = tempfile.mkstemp(dir=folder, prefix="engine-verdicts-")
-        with open(handle, "wb") as file:
+        with os.fdopen(handle, "wb") as file:
             file.write(msgspec.json.encode(kept))
-        os.replace(temporary, _path())
+        Path(temporary).replace(_path())
     except OSError as exc:
         logger.warning("What is known of the engine could not be kept: %s.", exc.strerror)
 

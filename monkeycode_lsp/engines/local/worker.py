@@ -45,6 +45,7 @@ def main(argv: Sequence[str] | None = None, *, make_decoder: Callable[[Options],
         flash_attention=not args.no_flash_attention,
         mmap=not args.no_mmap,
     )
+
     def make() -> Decoder:
         return (make_decoder or _llama_decoder)(options)
 

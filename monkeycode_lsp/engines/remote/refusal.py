@@ -25,6 +25,7 @@ _LIMITS = (
     ),
     re.compile(r"(?:limit|maximum|at most|only)\D{0,40}?([\d,]*\d)", re.IGNORECASE),
 )
+_MAY_MEAN_OVERFLOW = frozenset({400, 413, 422, 500})
 _SMALLEST_WINDOW = 64
 """A smaller number beside such words is something else."""
 
@@ -39,25 +40,25 @@ class Where(msgspec.Struct, frozen=True):
 
 def by_status(where: Where, status: int, body: bytes, *, path: str, retry_after: str = "") -> EngineError:
     """The error for an HTTP status that is not a success."""
-    if status in {400, 413, 422} or status >= 500:
-        overflow = _overflow(where, body)
-        if overflow or status == 413:
-            return overflow or ContextOverflowError(f"The prompt is too long for the server at {where.base}.")
-    if status in {401, 403}:
-        return _unauthorised(where, status)
-    if status in {404, 405, 501}:
-        return _not_there(where, body, path)
-    if status in {408, 425, 429, 503}:
-        what = "is still loading its model or overloaded" if status == 503 else "asks us to wait"
-        return EngineBusyError(f"The server at {where.base} {what} (HTTP {status}).", retry_after_s=_seconds(retry_after))
-    if status >= 500:
-        return EngineUnavailableError(f"The server at {where.base} has a fault of its own (HTTP {status}).", remedy="Its log tells more.")
-    if status >= 400:
-        return EngineRefusedError(f"The server at {where.base} refused the request (HTTP {status}).", remedy="Its log tells more.")
-    return EngineRefusedError(
-        f"The server at {where.base} sends us to another address (HTTP {status}).",
-        remedy=f"Set the final address in `url` of {_ENDPOINTS}; redirects are not followed, since a key would go with them.",
-    )
+    overflow = _overflow(where, body) if status in _MAY_MEAN_OVERFLOW else None
+    if overflow is not None:
+        return overflow
+    match status:
+        case 413:
+            error: EngineError = ContextOverflowError(f"The prompt is too long for the server at {where.base}.")
+        case 401 | 403:
+            error = _unauthorised(where, status)
+        case 404 | 405 | 501:
+            error = _not_there(where, body, path)
+        case 503:
+            error = EngineBusyError(
+                f"The server at {where.base} is still loading its model, or overloaded.", retry_after_s=_seconds(retry_after)
+            )
+        case 408 | 425 | 429:
+            error = EngineBusyError(f"The server at {where.base} asks us to wait (HTTP {status}).", retry_after_s=_seconds(retry_after))
+        case _:
+            error = _otherwise(where, status)
+    return error
 
 
 def by_error_object(where: Where, error: bytes) -> EngineError:
@@ -90,6 +91,17 @@ def overflowed_silently(where: Where) -> ContextOverflowError:
 def about_suffix(status: int, body: bytes) -> bool:
     """Whether a server refuses the `suffix` field itself."""
     return status in {400, 422, 501} and b"suffix" in body.lower()
+
+
+def _otherwise(where: Where, status: int) -> EngineError:
+    if status in range(300, 400):
+        return EngineRefusedError(
+            f"The server at {where.base} sends us to another address (HTTP {status}).",
+            remedy=f"Set the final address in `url` of {_ENDPOINTS}; redirects are not followed, since a key would go with them.",
+        )
+    if status in range(500, 600):
+        return EngineUnavailableError(f"The server at {where.base} has a fault of its own (HTTP {status}).", remedy="Its log tells more.")
+    return EngineRefusedError(f"The server at {where.base} refused the request (HTTP {status}).", remedy="Its log tells more.")
 
 
 def _unauthorised(where: Where, status: int) -> EngineRefusedError:

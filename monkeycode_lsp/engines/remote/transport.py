@@ -120,7 +120,7 @@ def _proxy(via: str, address: Address) -> httpx.Proxy:
 
 @contextmanager
 def _translated(base: str) -> Iterator[None]:
-    """httpx's errors as ours.  The messages are ours too: theirs may hold addresses with passwords."""
+    """Errors of httpx as ours.  The messages are ours too: theirs may hold addresses with passwords."""
     try:
         yield
     except httpx.TransportError as exc:

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 DEFAULT_ENDPOINT = "https://huggingface.co"
 
 _CONNECT_S = 3.0
-_FIRST_ANSWER_S = 8.0
-"""Name look-up, every address, redirects: after this the hub counts as unreachable."""
 _READ_S = 30.0
 _CHUNK = 1 << 16
 _MAX_TRIES = 4
@@ -60,10 +58,19 @@ class _CutError(Exception):
 class Hub:
     """Downloads from the hub at `mirror`, `HF_ENDPOINT`, or the hub's own address."""
 
-    def __init__(self, *, mirror: str = "", environ: Mapping[str, str] | None = None, pause: Callable[[float], None] = time.sleep) -> None:
+    def __init__(
+        self,
+        *,
+        mirror: str = "",
+        environ: Mapping[str, str] | None = None,
+        pause: Callable[[float], None] = time.sleep,
+        answer_s: float = 8.0,
+    ) -> None:
+        """`answer_s` bounds name look-up, every address and redirects: after this the hub counts as unreachable."""
         self._environ = os.environ if environ is None else environ
         self.endpoint = (mirror or self._environ.get("HF_ENDPOINT", "").strip() or DEFAULT_ENDPOINT).rstrip("/")
         self._pause = pause
+        self._answer_s = answer_s
 
     @property
     def name(self) -> str:
@@ -140,7 +147,7 @@ class Hub:
         url = f"{self.endpoint}/{quote(entry.repository)}/resolve/main/{quote(entry.file)}"
         headers = {"Range": f"bytes={file.size}-"} if file.size else {}
         job.progress("Asking the hub", file.size, wanted.size)
-        response = _first_answer(client, client.build_request("GET", url, headers=headers))
+        response = _first_answer(client, client.build_request("GET", url, headers=headers), self._answer_s)
         try:
             wanted = _announced(response, wanted)
             if response.status_code == _RANGE and file.size:
@@ -168,7 +175,7 @@ class Hub:
         return wanted
 
 
-def _first_answer(client: httpx.Client, request: httpx.Request) -> httpx.Response:
+def _first_answer(client: httpx.Client, request: httpx.Request, within_s: float) -> httpx.Response:
     """The response's head, within a bounded time: looking up a name and trying every address is not bounded by any timeout."""
     answers: queue.SimpleQueue[httpx.Response | BaseException] = queue.SimpleQueue()
     given_up = threading.Event()
@@ -185,9 +192,9 @@ def _first_answer(client: httpx.Client, request: httpx.Request) -> httpx.Respons
 
     threading.Thread(target=ask, name="hub", daemon=True).start()
     try:
-        answer = answers.get(timeout=_FIRST_ANSWER_S)
+        answer = answers.get(timeout=within_s)
     except queue.Empty:
-        raise DownloadError(f"did not answer within {_FIRST_ANSWER_S:.0f} seconds.") from None
+        raise DownloadError(f"did not answer within {within_s:g} seconds.") from None
     finally:
         given_up.set()
     if isinstance(answer, BaseException):

@@ -1,0 +1,109 @@
+"""The engine on this machine: finds the model, and the runtime that is installed and lives.
+
+native (llama-cpp-python, the full engine) is preferred; where it is missing or dies, managed (a
+prebuilt llama-server) takes over.  Both are children; nothing native is loaded into this process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from pathlib import Path
+
+from monkeycode_lsp.config import Local
+from monkeycode_lsp.domain import Chunk, Prompt
+from monkeycode_lsp.engines.base import Engine, Model
+from monkeycode_lsp.engines.local import managed, selftest
+from monkeycode_lsp.engines.local.managed import ManagedEngine
+from monkeycode_lsp.engines.local.native import NativeEngine
+from monkeycode_lsp.errors import EngineUnavailableError, ModelError, ModelMissingError
+from monkeycode_lsp.models import catalogue, resolve
+
+logger = logging.getLogger(__name__)
+
+
+class LocalEngine:
+    """See `Engine`."""
+
+    # The mutable state is the runtime that was chosen; it changes in `_choose` only, which runs once at a time.
+
+    def __init__(self, *, settings: Local, notify: Callable[[str], None]) -> None:
+        self._settings = settings
+        self._notify = notify
+        self._chosen: Engine | None = None
+        self._choosing = asyncio.Lock()
+
+    async def ready(self) -> Model:
+        """See `Engine.ready`."""
+        async with self._choosing:
+            if self._chosen is None:
+                return await self._choose()
+        return await self._chosen.ready()
+
+    async def stream(self, prompt: Prompt) -> AsyncGenerator[Chunk, None]:
+        """See `Engine.stream`."""
+        if self._chosen is None:
+            await self.ready()
+        if self._chosen is None:
+            raise EngineUnavailableError("The engine has been closed.")
+        async with aclosing(self._chosen.stream(prompt)) as chunks:
+            async for chunk in chunks:
+                yield chunk
+
+    async def aclose(self) -> None:
+        """See `Engine.aclose`."""
+        chosen, self._chosen = self._chosen, None
+        if chosen is not None:
+            await chosen.aclose()
+
+    async def _choose(self) -> Model:
+        """The first runtime that gets ready.  Nothing is remembered of a failure: what was mended works with the next ask."""
+        path = await asyncio.to_thread(find_model, self._settings)
+        failure: EngineUnavailableError | None = None
+        for name, engine in self._candidates(path):
+            try:
+                model = await engine.ready()
+            except EngineUnavailableError as exc:
+                await engine.aclose()
+                logger.warning("The %s runtime cannot be used: %s", name, exc)
+                failure = failure or exc
+            except BaseException:
+                await engine.aclose()
+                raise
+            else:
+                self._chosen = engine
+                if failure is not None:
+                    self._notify(f"{failure} The prebuilt llama-server is used instead.")
+                return model
+        raise failure or no_runtime(self._settings)
+
+    def _candidates(self, path: Path) -> list[tuple[str, Engine]]:
+        found: list[tuple[str, Engine]] = []
+        if self._settings.runtime != "managed" and selftest.is_installed():
+            found.append(("native", NativeEngine(settings=self._settings, model=path, notify=self._notify)))
+        if self._settings.runtime != "native" and managed.is_installed():
+            found.append(("managed", ManagedEngine(settings=self._settings, model=path, notify=self._notify)))
+        return found
+
+
+def find_model(settings: Local) -> Path:
+    """The model's file.  Blocking.  Raises `ModelMissingError`, with an offer where one can be fetched."""
+    try:
+        return resolve.resolve(settings.model)
+    except ModelError as exc:
+        entry = catalogue.lookup(settings.model) if settings.model.strip() else catalogue.default()
+        offer = entry.id if entry is not None else ""
+        size = f"Download {entry.title} ({entry.about_bytes / 1e6:.0f} MB)?" if entry is not None else ""
+        raise ModelMissingError(exc.message, remedy=exc.remedy, offer=offer, offer_text=size) from exc
+
+
+def no_runtime(settings: Local) -> EngineUnavailableError:
+    """Nothing that could run a model is installed."""
+    wanted = "" if settings.runtime == "auto" else f" of the kind {settings.runtime} (setting local.runtime)"
+    return EngineUnavailableError(
+        f"No engine{wanted} is installed on this machine.",
+        remedy="Run `pip install 'monkeycode-lsp[prebuilt]'` (seconds) or `monkeycode engine install` (the full engine), "
+        "or set an endpoint in remote.endpoints.",
+    )

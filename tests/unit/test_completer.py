@@ -1,0 +1,241 @@
+"""The pipeline, with the engine that says what it is told."""
+
+import asyncio
+
+import pytest
+
+from monkeycode_lsp import config
+from monkeycode_lsp.completer import Completer
+from monkeycode_lsp.domain import Origin, OutcomeKind
+from monkeycode_lsp.engines.scripted import Answer, ScriptedEngine
+from monkeycode_lsp.errors import ContextOverflowError, SupersededError
+from monkeycode_lsp.observe.outcomes import Outcomes
+from monkeycode_lsp.recall.lookup import Recall
+from monkeycode_lsp.recall.memory import Memory
+from monkeycode_lsp.turn import Turn
+from tests.unit.places import ask
+
+
+class Pipeline:
+    def __init__(self, answers=("return a + b",), engine=None, **settings):
+        tree = {"debounce": {"mode": "off"}} | settings
+        self.engine = engine or ScriptedEngine(list(answers))
+        self.outcomes = Outcomes()
+        self.reports = []
+        decoded, problems = config.decode(tree)
+        assert not problems
+        self.completer = Completer(
+            settings=decoded,
+            engine=self.engine,
+            recall=Recall(Memory(most_bytes=1 << 20, ttl_s=300)),
+            turn=Turn(),
+            outcomes=self.outcomes,
+            report=self.reports.append,
+        )
+
+    async def __call__(self, marked, **how):
+        return await self.completer.complete(ask(marked, **how))
+
+    async def text(self, marked, **how):
+        shown = await self(marked, **how)
+        return shown[0].text if shown else None
+
+    @property
+    def last(self):
+        return self.outcomes.last()[-1]
+
+
+DEF = "def f(a, b):\n    ‸\n"
+
+
+async def test_an_answer_is_shown_and_its_outcome_says_so():
+    pipeline = Pipeline()
+    (shown,) = await pipeline(DEF)
+    assert (shown.text, shown.origin) == ("return a + b", Origin.ENGINE)
+    outcome = pipeline.last
+    assert (outcome.kind, outcome.id, outcome.place) == (OutcomeKind.SHOWN, shown.id, "app.py:2:5")
+    assert {"gate", "debounce", "ready", "prompt", "engine", "clean"} <= set(outcome.stages_ms)
+
+
+async def test_typing_through_a_completion_does_not_ask_again():
+    pipeline = Pipeline()
+    await pipeline(DEF)
+    (second,) = await pipeline("def f(a, b):\n    return a‸\n")
+    assert (second.text, second.origin) == (" + b", Origin.TYPED_THROUGH)
+    assert len(pipeline.engine.prompts) == 1
+
+
+async def test_leaving_a_completion_asks_again():
+    pipeline = Pipeline(["llo()", "x()"])
+    assert await pipeline.text("he‸") == "llo()"
+    assert await pipeline.text("hex‸") == "x()"
+
+
+async def test_empty_answers_are_not_remembered():
+    pipeline = Pipeline(["", "x"])
+    assert await pipeline.text("a = ‸") is None
+    assert pipeline.last.kind is OutcomeKind.EMPTY
+    assert await pipeline.text("a = ‸") == "x"
+
+
+async def test_without_the_cache_every_ask_reaches_the_engine():
+    pipeline = Pipeline(["1", "2"], cache={"enabled": False})
+    assert [await pipeline.text("a = ‸") for _ in range(2)] == ["1", "2"]
+
+
+async def test_a_newer_ask_supersedes_and_stops_the_engine():
+    pipeline = Pipeline([Answer(chunks=("never",), first_delay_ms=60_000), "42"])
+    old = asyncio.create_task(pipeline("a = ‸"))
+    while not pipeline.engine.n_running:
+        await asyncio.sleep(0)
+    assert await pipeline.text("a = 1 + ‸") == "42"
+    with pytest.raises(SupersededError):
+        await old
+    assert (pipeline.engine.n_running, pipeline.engine.n_closed_early) == (0, 1)
+    assert [outcome.kind for outcome in pipeline.outcomes.last()] == [OutcomeKind.SUPERSEDED, OutcomeKind.SHOWN]
+
+
+async def test_a_cancelled_ask_stops_the_engine_after_a_moment():
+    pipeline = Pipeline([Answer(chunks=("never",), first_delay_ms=60_000)])
+    old = asyncio.create_task(pipeline("a = ‸"))
+    while not pipeline.engine.n_running:
+        await asyncio.sleep(0)
+    old.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await old
+    async with asyncio.timeout(5):
+        while pipeline.engine.n_running:
+            await asyncio.sleep(0.01)
+    assert pipeline.last.kind is OutcomeKind.CANCELLED
+
+
+async def test_asking_again_for_the_same_place_adopts_the_running_generation():
+    pipeline = Pipeline([Answer(chunks=("", "return a"), delay_ms=80)])
+    old = asyncio.create_task(pipeline(DEF))
+    while not pipeline.engine.n_running:
+        await asyncio.sleep(0)
+    old.cancel()
+    (shown,) = await pipeline(DEF)
+    assert (shown.text, shown.origin) == ("return a", Origin.ADOPTED)
+    assert len(pipeline.engine.prompts) == 1
+
+
+async def test_typing_what_the_model_is_saying_adopts_its_generation():
+    pipeline = Pipeline([Answer(chunks=("return", " a + b"), delay_ms=150)])
+    old = asyncio.create_task(pipeline(DEF))
+    await asyncio.sleep(0)
+    while not (running := pipeline.completer._running) or not next(iter(running.values())).text:
+        await asyncio.sleep(0)
+    (shown,) = await pipeline("def f(a, b):\n    ret‸\n")
+    assert (shown.text, shown.origin) == ("urn a + b", Origin.ADOPTED)
+    with pytest.raises(SupersededError):
+        await old
+    assert len(pipeline.engine.prompts) == 1
+
+
+async def test_what_there_is_at_the_deadline_is_shown_and_the_rest_comes_later():
+    pipeline = Pipeline([Answer(chunks=("return a", " + b"), delay_ms=300)], completion={"deadlineMs": 150})
+    assert await pipeline.text(DEF) == "return a"
+    (later,) = await pipeline("def f(a, b):\n    ret‸\n", invoked=True)
+    while pipeline.engine.n_running:
+        await asyncio.sleep(0.01)
+    assert later.text.startswith("urn a")
+    assert await pipeline.text("def f(a, b):\n    retu‸\n") == "rn a + b"
+    assert len(pipeline.engine.prompts) == 1
+
+
+async def test_a_deadline_without_text_is_empty_and_says_so():
+    pipeline = Pipeline([Answer(chunks=("x",), first_delay_ms=10_000)], completion={"deadlineMs": 50})
+    assert await pipeline("a = ‸") == []
+    assert "deadlineMs" in pipeline.last.reason
+    await pipeline.completer.retire(close_engine=True)
+
+
+async def test_a_broken_stream_is_empty_unless_asked_by_hand_and_never_remembered():
+    pipeline = Pipeline([Answer(chunks=("ret",), fault="break"), Answer(chunks=("ret",), fault="break"), "return 1"])
+    assert await pipeline("    ‸") == []
+    assert await pipeline.text("    ‸", invoked=True) == "ret"
+    assert await pipeline.text("    ‸") == "return 1"
+    assert len(pipeline.reports) == 2
+
+
+async def test_an_engine_that_is_not_there_is_reported():
+    pipeline = Pipeline([Answer(fault="unavailable")])
+    assert await pipeline("a = ‸") == []
+    assert [str(error) for error in pipeline.reports] == ["The scripted engine was told to be unavailable."]
+    assert pipeline.last.kind is OutcomeKind.FAILED
+
+
+async def test_an_error_of_ours_is_logged_and_answered_empty(caplog):
+    class Broken(ScriptedEngine):
+        def stream(self, prompt):
+            raise ZeroDivisionError
+
+    pipeline = Pipeline(engine=Broken(["x"]))
+    assert await pipeline("a = ‸") == []
+    assert pipeline.last.kind is OutcomeKind.FAILED
+    assert "ZeroDivisionError" in caplog.text
+
+
+async def test_a_gated_place_never_reaches_the_engine():
+    pipeline = Pipeline()
+    assert await pipeline("a‸", uri="file:///w/.env") == []
+    assert pipeline.last.kind is OutcomeKind.GATED
+    assert pipeline.engine.prompts == []
+
+
+async def test_a_prompt_that_is_too_long_is_shortened_once_and_remembered():
+    class Small(ScriptedEngine):
+        async def stream(self, prompt):
+            if len(prompt.prefix) > 1_000:
+                self.prompts.append(prompt)
+                raise ContextOverflowError("too long", limit_tokens=300)
+            async for chunk in super().stream(prompt):
+                yield chunk
+
+    pipeline = Pipeline(engine=Small(["1", "1", "2"]))
+    long = "x = 1\n" * 400
+    assert await pipeline.text(long + "a = ‸") == "1"
+    assert await pipeline.text(long + "b = ‸") == "2"
+    assert [len(prompt.prefix) > 1_000 for prompt in pipeline.engine.prompts] == [True, False, False]
+    assert pipeline.reports == []
+
+
+async def test_the_last_line_of_an_answer_that_was_cut_by_length_is_left_out():
+    pipeline = Pipeline([Answer(chunks=("a = 1\n    b = 2\n    retu",), finish="length")])
+    assert await pipeline.text("def f():\n    ‸") == "a = 1\n    b = 2"
+
+
+async def test_closing_a_document_stops_what_runs_for_it():
+    pipeline = Pipeline([Answer(chunks=("x",), first_delay_ms=60_000)])
+    old = asyncio.create_task(pipeline("a = ‸"))
+    while not pipeline.engine.n_running:
+        await asyncio.sleep(0)
+    pipeline.completer.closed("file:///w/app.py")
+    await pipeline.completer.retire(close_engine=True)
+    assert pipeline.engine.n_running == 0
+    assert await old == []
+
+
+async def test_the_debounce_waits_for_the_next_key():
+    pipeline = Pipeline(["1"], debounce={"mode": "fixed", "maxMs": 50})
+    old = asyncio.create_task(pipeline("a =‸", since_edit_ms=0.0))
+    await asyncio.sleep(0)
+    assert await pipeline.text("a = ‸", since_edit_ms=0.0) == "1"
+    with pytest.raises(SupersededError):
+        await old
+    assert [prompt.prefix for prompt in pipeline.engine.prompts] == ["a = "]
+
+
+async def test_many_asks_leave_nothing_behind():
+    pipeline = Pipeline(["x"])
+    for n in range(300):
+        task = asyncio.create_task(pipeline(f"a{n} = ‸", uri=f"file:///w/{n % 7}.py"))
+        await asyncio.sleep(0)
+        if n % 2:
+            task.cancel()
+        await asyncio.wait({task})
+    await pipeline.completer.retire(close_engine=True)
+    assert pipeline.engine.n_running == 0
+    assert not pipeline.completer._running
+    assert len(asyncio.all_tasks()) == 1
