@@ -7,6 +7,7 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, BinaryIO
 
 from monkeycode_lsp import config, folders, transport
@@ -22,10 +23,10 @@ from monkeycode_lsp.turn import Turn
 OUTCOMES = "outcomes"
 
 
-def make_server(overrides: Mapping[str, Any] | None = None) -> Server:
+def make_server(overrides: Mapping[str, Any] | None = None, *, state: Path | None = None) -> Server:
     """A server with everything it needs; settings given here win over the editor's."""
     turn = Turn()
-    outcomes = Outcomes(folders.state() / OUTCOMES)
+    outcomes = Outcomes((state or folders.state()) / OUTCOMES)
     recalls: dict[config.Cache, Recall] = {}
 
     def make_completer(settings: config.Config, report: Report, before: Completer | None) -> Completer:

@@ -134,7 +134,7 @@ class Server:
     # Life
 
     def _initialize(self, params: lsp.InitializeParams) -> None:
-        encoding = self._protocol.workspace.position_encoding
+        encoding = self._protocol.workspace.position_encoding or Encoding.UTF16.value
         self._documents = Documents(Encoding(encoding))
         self._editor = convert.client(params, encoding)
         folders = [folder.uri for folder in params.workspace_folders or []]

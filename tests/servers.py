@@ -23,6 +23,8 @@ from pathlib import Path
 from typing import Any
 
 EVENT_STREAM = "text/event-stream"
+_COMPLETIONS = ("/v1/completions", "/v1/chat/completions", "/v1/fim/completions", "/completion", "/infill", "/api/generate")
+"""Paths that the scripts answer."""
 DONE = b"data: [DONE]\n\n"
 
 _REASONS = {200: "OK", 400: "Bad Request", 401: "Unauthorized", 404: "Not Found", 503: "Service Unavailable"}
@@ -60,7 +62,9 @@ class Exchange:
         self._transport = transport
         self._chunked = False
 
-    async def head(self, status: int = 200, content_type: str = EVENT_STREAM, *, length: int | None = None, chunked: bool = True, **extra: str) -> None:
+    async def head(
+        self, status: int = 200, content_type: str = EVENT_STREAM, *, length: int | None = None, chunked: bool = True, **extra: str
+    ) -> None:
         """Status line and headers.  Without length and chunks the body ends with the connection."""
         lines = [f"HTTP/1.1 {status} {_REASONS.get(status, 'Odd')}", f"Content-Type: {content_type}"]
         lines += [f"{name.replace('_', '-')}: {value}" for name, value in extra.items()]
@@ -182,7 +186,7 @@ async def hold(exchange: Exchange) -> None:
 
 
 class CompletionServer:
-    """Serves scripts.  `routes` answer their own path, every time; `/v1/completions` and the like use the scripts in turn.
+    """Serves scripts.  `routes` answer their own path, every time; routes that complete use the scripts in turn; all else is 404.
 
     `first_connections`: what happens to the first ones before anything is read, `fin` or `rst`.
     """
@@ -246,7 +250,7 @@ class CompletionServer:
         """Run the request's script; whether the connection may go on."""
         exchange = Exchange(self, request, transport)
         route = self._routes.get(request.path)
-        if route is not None or request.method == "GET":
+        if route is not None or not request.path.endswith(_COMPLETIONS):
             self.others.append(request)
             await (route or status(404, {"error": "not found"}))(exchange)
             return exchange.keep

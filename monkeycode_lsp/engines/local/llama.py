@@ -29,6 +29,14 @@ _CHUNK_TOKENS = 128
 _CONTINUED = 5
 """llama.cpp's log level of a line that goes on."""
 _LEVELS = {3: logging.WARNING, 4: logging.ERROR}
+_MARKERS = {
+    "prefix": llama_cpp.llama_vocab_fim_pre,
+    "suffix": llama_cpp.llama_vocab_fim_suf,
+    "middle": llama_cpp.llama_vocab_fim_mid,
+    "pad": llama_cpp.llama_vocab_fim_pad,
+    "repository": llama_cpp.llama_vocab_fim_rep,
+    "separator": llama_cpp.llama_vocab_fim_sep,
+}
 _NOTABLE_FEATURES = ("AMX_INT8", "AVX512", "AVX2", "NEON", "SVE")
 
 
@@ -92,19 +100,82 @@ def installed_build() -> Build:
     )
 
 
-class Llama:
-    """See `Runtime`."""
+class Vocabulary:
+    """A model's tokens: text to tokens and back."""
+
+    def __init__(self, model: Any) -> None:
+        # The mutable state is the control tokens found so far; it grows in `control` only.
+        self._vocabulary = llama_cpp.llama_model_get_vocab(model)
+        self.n_tokens = int(llama_cpp.llama_vocab_n_tokens(self._vocabulary))
+        bos, eos = int(llama_cpp.llama_vocab_bos(self._vocabulary)), int(llama_cpp.llama_vocab_eos(self._vocabulary))
+        self.bos = bos if bos >= 0 and llama_cpp.llama_vocab_get_add_bos(self._vocabulary) else None
+        self.filler = next((token for token in (bos, eos) if token >= 0), 0)
+        found = {name: int(find(self._vocabulary)) for name, find in _MARKERS.items()}
+        texts = {
+            name: llama_cpp.llama_vocab_get_text(self._vocabulary, token).decode("utf-8") for name, token in found.items() if token >= 0
+        }
+        self.markers = Markers(**texts)
+        self._controls = {text: found[name] for name, text in texts.items()}
+        # Some tokenizers put a blank before every text.  Behind a line end they do not.
+        line_end = self._tokenize("\n", parse_special=False)
+        self._line_end = line_end if b"".join(map(self.piece, line_end)) != b"\n" else []
+
+    def tokenize(self, text: str) -> list[int]:
+        """See `Runtime`."""
+        if self._line_end and text:
+            tokens = self._tokenize("\n" + text, parse_special=False)
+            n_lead = len(self._line_end)
+            if tokens[:n_lead] == self._line_end:
+                return tokens[n_lead:]
+        return self._tokenize(text, parse_special=False)
+
+    def control(self, text: str) -> int:
+        """See `Runtime`."""
+        if text not in self._controls:
+            tokens = self._tokenize(text, parse_special=True)
+            if len(tokens) != 1 or not self._is_special(tokens[0]):
+                raise GenerationError("template", f"The model's vocabulary has no control token {text!r}.")
+            self._controls[text] = tokens[0]
+        return self._controls[text]
+
+    def piece(self, token: int) -> bytes:
+        """See `Runtime`."""
+        size = 64
+        while True:
+            buffer = ctypes.create_string_buffer(size)
+            n_bytes = int(llama_cpp.llama_token_to_piece(self._vocabulary, token, buffer, size, 0, False))  # noqa: FBT003 - positional only
+            if n_bytes >= 0:
+                return buffer.raw[:n_bytes]
+            size = -n_bytes
+
+    def ends(self, token: int) -> bool:
+        """See `Runtime`."""
+        return bool(llama_cpp.llama_vocab_is_eog(self._vocabulary, token) or llama_cpp.llama_vocab_is_control(self._vocabulary, token))
+
+    def _tokenize(self, text: str, *, parse_special: bool) -> list[int]:
+        # A lone surrogate would be a C++ exception, and so the end of the process.
+        data = text.encode("utf-8", errors="replace")
+        size = len(data) + 8
+        buffer = (llama_cpp.llama_token * size)()
+        n_tokens = int(llama_cpp.llama_tokenize(self._vocabulary, data, len(data), buffer, size, False, parse_special))  # noqa: FBT003 - positional only
+        return list(buffer[: max(n_tokens, 0)])
+
+    def _is_special(self, token: int) -> bool:
+        special = llama_cpp.LLAMA_TOKEN_ATTR_CONTROL | llama_cpp.LLAMA_TOKEN_ATTR_USER_DEFINED
+        return bool(llama_cpp.llama_vocab_get_attr(self._vocabulary, token) & special)
+
+
+class Llama(Vocabulary):
+    """See `Runtime`: a vocabulary with its model and a context of one sequence."""
 
     def __init__(self, options: Options) -> None:
-        # The mutable state is inside llama.cpp, `_is_cancelled`, which changes in `evaluate` only, and the
-        # control tokens found so far.
+        # The mutable state is inside llama.cpp, and `_is_cancelled`, which changes in `evaluate` only.
         self._options = options
         self._is_cancelled: Callable[[], bool] = _never
         self._random = np.random.default_rng()
-        self.on_gpu = bool(llama_cpp.llama_supports_gpu_offload()) and options.gpu_layers != 0 and options.gpu_share > 0
+        self.on_gpu = bool(llama_cpp.llama_supports_gpu_offload()) and options.gpu_layers != 0
         self._model = _load_model(options, on_gpu=self.on_gpu)
-        self._vocabulary = llama_cpp.llama_model_get_vocab(self._model)
-        self._n_vocabulary = int(llama_cpp.llama_vocab_n_tokens(self._vocabulary))
+        super().__init__(self._model)
         self.context_tokens = min(options.context_tokens, int(llama_cpp.llama_model_n_ctx_train(self._model)) or options.context_tokens)
         self.chunk_tokens = min(_CHUNK_TOKENS, options.batch_tokens, self.context_tokens)
         self._abort = llama_cpp.ggml_abort_callback(lambda _data: self._is_cancelled())
@@ -114,24 +185,9 @@ class Llama:
         for n in range(self.chunk_tokens):
             self._batch.n_seq_id[n] = 1
             self._batch.seq_id[n][0] = 0
-        bos = int(llama_cpp.llama_vocab_bos(self._vocabulary))
-        self.bos = bos if bos >= 0 and llama_cpp.llama_vocab_get_add_bos(self._vocabulary) else None
-        self.filler = next((token for token in (bos, int(llama_cpp.llama_vocab_eos(self._vocabulary))) if token >= 0), 0)
-        self._markers = self._read_markers()
-        self._controls = {text: token for text, token in self._markers.values() if text}
-
-    def tokenize(self, text: str) -> list[int]:
-        return self._tokenize(text, parse_special=False)
-
-    def control(self, text: str) -> int:
-        if text not in self._controls:
-            tokens = self._tokenize(text, parse_special=True)
-            if len(tokens) != 1 or not self._is_special(tokens[0]):
-                raise GenerationError("template", f"The model's vocabulary has no control token {text!r}.")
-            self._controls[text] = tokens[0]
-        return self._controls[text]
 
     def evaluate(self, tokens: Sequence[int], at: int, is_cancelled: Callable[[], bool]) -> bool:
+        """See `Runtime`."""
         batch, last = self._batch, len(tokens) - 1
         batch.n_tokens = len(tokens)
         for n, token in enumerate(tokens):
@@ -148,27 +204,17 @@ class Llama:
         return code == 0
 
     def keep(self, n_tokens: int) -> bool:
+        """See `Runtime`."""
         if n_tokens and llama_cpp.llama_memory_seq_rm(self._memory, 0, n_tokens, -1):
             return True
-        llama_cpp.llama_memory_clear(self._memory, True)  # noqa: FBT003 - positional only
+        llama_cpp.llama_memory_clear(self._memory, False)  # noqa: FBT003 - positional only
         return n_tokens == 0
 
     def sampler(self, temperature: float) -> Sampler:
+        """See `Runtime`."""
         draw = at_temperature(temperature, self._random)
-        shape = (self._n_vocabulary,)
+        shape = (self.n_tokens,)
         return lambda: draw(np.ctypeslib.as_array(llama_cpp.llama_get_logits_ith(self._context, -1), shape=shape))
-
-    def piece(self, token: int) -> bytes:
-        size = 64
-        while True:
-            buffer = ctypes.create_string_buffer(size)
-            n_bytes = int(llama_cpp.llama_token_to_piece(self._vocabulary, token, buffer, size, 0, False))  # noqa: FBT003 - positional only
-            if n_bytes >= 0:
-                return buffer.raw[:n_bytes]
-            size = -n_bytes
-
-    def ends(self, token: int) -> bool:
-        return bool(llama_cpp.llama_vocab_is_eog(self._vocabulary, token) or llama_cpp.llama_vocab_is_control(self._vocabulary, token))
 
     def warm_up(self) -> None:
         """Read a few tokens, then one: a build that cannot run here dies now, and the first ask finds warm pages."""
@@ -184,10 +230,10 @@ class Llama:
         """What clients are told."""
         ftype = llama_cpp.llama_ftype_name(llama_cpp.llama_model_ftype(self._model))
         return Ready(
-            name=self._metadata("general.name") or self._options.model.stem,
-            architecture=self._metadata("general.architecture"),
+            name=_metadata(self._model, "general.name") or self._options.model.stem,
+            architecture=_metadata(self._model, "general.architecture"),
             context_tokens=self.context_tokens,
-            markers=Markers(**{field: text for field, (text, _) in self._markers.items()}),
+            markers=self.markers,
             add_bos=self.bos is not None,
             on_gpu=self.on_gpu,
             n_layers=int(llama_cpp.llama_model_n_layer(self._model)),
@@ -219,40 +265,6 @@ class Llama:
             raise LoadError("memory", f"There is no room for a context of {self.context_tokens} tokens.")
         return context
 
-    def _tokenize(self, text: str, *, parse_special: bool) -> list[int]:
-        # A lone surrogate would be a C++ exception, and so the end of the process.
-        data = text.encode("utf-8", errors="replace")
-        size = len(data) + 8
-        buffer = (llama_cpp.llama_token * size)()
-        n_tokens = int(llama_cpp.llama_tokenize(self._vocabulary, data, len(data), buffer, size, False, parse_special))  # noqa: FBT003 - positional only
-        return list(buffer[: max(n_tokens, 0)])
-
-    def _is_special(self, token: int) -> bool:
-        special = llama_cpp.LLAMA_TOKEN_ATTR_CONTROL | llama_cpp.LLAMA_TOKEN_ATTR_USER_DEFINED
-        return bool(llama_cpp.llama_vocab_get_attr(self._vocabulary, token) & special)
-
-    def _read_markers(self) -> dict[str, tuple[str, int]]:
-        """Name → text and id of each marker that the vocabulary knows."""
-        finders = {
-            "prefix": llama_cpp.llama_vocab_fim_pre,
-            "suffix": llama_cpp.llama_vocab_fim_suf,
-            "middle": llama_cpp.llama_vocab_fim_mid,
-            "pad": llama_cpp.llama_vocab_fim_pad,
-            "repository": llama_cpp.llama_vocab_fim_rep,
-            "separator": llama_cpp.llama_vocab_fim_sep,
-        }
-        found = {name: int(find(self._vocabulary)) for name, find in finders.items()}
-        return {
-            name: (llama_cpp.llama_vocab_get_text(self._vocabulary, token).decode("utf-8"), token)
-            for name, token in found.items()
-            if token >= 0
-        }
-
-    def _metadata(self, key: str) -> str:
-        buffer = ctypes.create_string_buffer(256)
-        n_bytes = llama_cpp.llama_model_meta_val_str(self._model, key.encode(), buffer, len(buffer))
-        return buffer.value.decode("utf-8", errors="replace") if n_bytes > 0 else ""
-
 
 def _never() -> bool:
     return False
@@ -278,7 +290,14 @@ def _layers_on_gpu(options: Options) -> int:
     model = llama_cpp.llama_model_load_from_file(os.fsencode(options.model), params)
     if not model:
         raise LoadError("model", "llama.cpp cannot read the file's header.")
-    n_layers = int(llama_cpp.llama_model_n_layer(model)) + 1
+    # A model without weights does not know its layers; the output counts as one more.
+    n_layers = int(_metadata(model, f"{_metadata(model, 'general.architecture')}.block_count") or 0) + 1
     llama_cpp.llama_model_free(model)
     asked = n_layers if options.gpu_layers < 0 else min(options.gpu_layers, n_layers)
     return int(asked * options.gpu_share)
+
+
+def _metadata(model: Any, key: str) -> str:
+    buffer = ctypes.create_string_buffer(256)
+    n_bytes = llama_cpp.llama_model_meta_val_str(model, key.encode(), buffer, len(buffer))
+    return buffer.value.decode("utf-8", errors="replace") if n_bytes > 0 else ""

@@ -80,7 +80,7 @@ class KvSequence:
             raise GenerationError("overflow", f"The prompt has {len(prompt)} tokens, the window {limit}.", limit_tokens=limit)
         reused = self._reuse(prompt)
         whole = self._read(prompt[reused:], is_cancelled)
-        read = len(self._held) - reused
+        read = max(0, len(self._held) - reused)
         if not whole:
             yield Done(ask.id, "cancelled", reused=reused, read=read)
             return

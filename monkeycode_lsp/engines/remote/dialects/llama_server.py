@@ -42,7 +42,7 @@ class _Event(msgspec.Struct):
     error: msgspec.Raw = msgspec.Raw(b"null")
 
 
-class _Generation(msgspec.Struct):
+class _Generation(msgspec.Struct, frozen=True):
     n_ctx: int | None = None
 
 

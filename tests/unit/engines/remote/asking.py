@@ -15,7 +15,12 @@ QWEN = "qwen2.5-coder"
 
 @asynccontextmanager
 async def engine(
-    url: str, *, told: list[str] | None = None, environ: Mapping[str, str] | None = None, remote: Mapping[str, Any] | None = None, **endpoint: Any
+    url: str,
+    *,
+    told: list[str] | None = None,
+    environ: Mapping[str, str] | None = None,
+    remote: Mapping[str, Any] | None = None,
+    **endpoint: Any,
 ) -> AsyncIterator[RemoteEngine]:
     settings = config.Remote(endpoints=(config.Endpoint(url=url, **{"model": QWEN, **endpoint}),), **(remote or {}))
     made = RemoteEngine(settings=settings, notify=(told if told is not None else []).append, environ=environ or {})

@@ -9,7 +9,16 @@ from monkeycode_lsp.errors import EngineUnavailableError
 
 @pytest.mark.parametrize(
     "text",
-    ["http://h", "http://h/", "http://h/v1", "http://h/v1/", "http://h/v1/completions", "http://h/v1/chat/completions", "h", " http://h/v1\n"],
+    [
+        "http://h",
+        "http://h/",
+        "http://h/v1",
+        "http://h/v1/",
+        "http://h/v1/completions",
+        "http://h/v1/chat/completions",
+        "h",
+        " http://h/v1\n",
+    ],
 )
 def test_every_way_to_write_a_server_means_the_same_route(text: str) -> None:
     assert address.parse(text).url("/v1/completions") == "http://h/v1/completions"

@@ -65,9 +65,23 @@ def test_what_has_no_end_is_not_held_for_ever(piece: bytes) -> None:
 
 
 lines = st.sampled_from(
-    [b"data: {}", b"data:x", b"data:", b"data", b": c", b"event: e", b"", b"", "data: é漢😀\u2028".encode(), b"datum", b"\xef\xbb\xbfdata: y"]
+    [
+        b"data: {}",
+        b"data:x",
+        b"data:",
+        b"data",
+        b": c",
+        b"event: e",
+        b"",
+        b"",
+        "data: é漢😀\u2028".encode(),
+        b"datum",
+        b"\xef\xbb\xbfdata: y",
+    ]
 )
-streams = st.lists(st.tuples(lines, st.sampled_from([b"\n", b"\r\n", b"\r"])), max_size=12).map(lambda parts: b"".join(a + b for a, b in parts))
+streams = st.lists(st.tuples(lines, st.sampled_from([b"\n", b"\r\n", b"\r"])), max_size=12).map(
+    lambda parts: b"".join(a + b for a, b in parts)
+)
 
 
 @given(streams | st.binary(max_size=60), st.data())

@@ -1,0 +1,1 @@
+"""Benchmarks that users can run too.  Every figure stands beside a floor measured in the same run."""
