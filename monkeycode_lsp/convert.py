@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+import cattrs
 import msgspec
+from lsprotocol import converters
 from lsprotocol import types as lsp
 
 from monkeycode_lsp.documents import Cell
@@ -15,6 +18,8 @@ from monkeycode_lsp.text import Change, Encoding, column_to_units, units_to_colu
 ACCEPTED = "monkeycode.accepted"
 _WORD = re.compile(r"\w+\Z")
 _LABEL_LENGTH = 80
+_MOST = 2**31 - 1
+"""The largest number that the framework's types take."""
 
 
 class Client(msgspec.Struct, frozen=True):
@@ -45,6 +50,52 @@ def client(params: lsp.InitializeParams, encoding: str) -> Client:
         configuration=bool(workspace and workspace.configuration),
         progress=bool(window and window.work_done_progress),
     )
+
+
+def converter() -> cattrs.Converter:
+    """The framework's converter, but lenient where editors are.
+
+    A position beyond every number means the end, old editors send no version, and some write a null
+    range for the whole text: refusing such an edit would leave the document wrong from then on.
+    """
+    lenient = converters.get_converter()
+
+    def position(data: Mapping[str, Any], _type: Any) -> lsp.Position:
+        return lsp.Position(*(min(max(int(data[key]), 0), _MOST) for key in ("line", "character")))
+
+    def version(data: Mapping[str, Any]) -> int:
+        value = data.get("version")
+        return value if isinstance(value, int) and abs(value) <= _MOST else 0
+
+    def text(data: Mapping[str, Any], key: str = "text") -> str:
+        value = data[key]
+        if not isinstance(value, str):
+            raise TypeError(key)  # the framework would write None as text
+        return value
+
+    def item(data: Mapping[str, Any], _type: Any) -> lsp.TextDocumentItem:
+        return lsp.TextDocumentItem(text(data, "uri"), text(data, "languageId"), version(data), text(data))
+
+    def versioned(data: Mapping[str, Any], _type: Any) -> lsp.VersionedTextDocumentIdentifier:
+        return lsp.VersionedTextDocumentIdentifier(version(data), text(data, "uri"))
+
+    def change(data: Mapping[str, Any], _type: Any) -> lsp.TextDocumentContentChangeEvent:
+        if data.get("range") is None:
+            return lsp.TextDocumentContentChangeWholeDocument(text(data))
+        return lsp.TextDocumentContentChangePartial(lenient.structure(data["range"], lsp.Range), text(data))
+
+    lenient.register_structure_hook(lsp.Position, position)
+    lenient.register_structure_hook(lsp.TextDocumentItem, item)
+    lenient.register_structure_hook(lsp.VersionedTextDocumentIdentifier, versioned)
+    lenient.register_structure_hook(lsp.TextDocumentContentChangePartial | lsp.TextDocumentContentChangeWholeDocument, change)
+    return lenient
+
+
+def document_uri(params: Any) -> str:
+    """The document that raw parameters are about; empty if they do not say."""
+    document = params.get("textDocument") if isinstance(params, Mapping) else None
+    uri = document.get("uri") if isinstance(document, Mapping) else None
+    return uri if isinstance(uri, str) else ""
 
 
 def changes(events: Sequence[lsp.TextDocumentContentChangeEvent]) -> list[Change]:

@@ -55,6 +55,8 @@ class Protocol(LanguageServerProtocol):
 
     def __init__(self, server: LanguageServer, converter: Any) -> None:
         self.on_exit: Callable[[int], None] = lambda _code: None
+        self.on_unfit: Callable[[str, Any], None] = lambda _method, _params: None
+        """A notification that cannot be understood was dropped."""
         self._out: Writer | None = None
         self._framed = True
         self._initialized = False
@@ -123,6 +125,7 @@ class Protocol(LanguageServerProtocol):
         message = self._structure(data)
         if message is None:
             logger.warning("A %s notification with unfit parameters was dropped.", method)
+            self.on_unfit(method, data.get("params"))
             return
         self.handle_message(message)
 

@@ -12,7 +12,6 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any
 
-from lsprotocol import converters
 from lsprotocol import types as lsp
 from pygls.lsp.server import LanguageServer
 
@@ -67,7 +66,7 @@ class Server:
             name="monkeycode-lsp",
             version=monkeycode_lsp.__version__,
             protocol_cls=Protocol,
-            converter_factory=converters.get_converter,
+            converter_factory=convert.converter,
             text_document_sync_kind=lsp.TextDocumentSyncKind.Incremental,
             notebook_document_sync=lsp.NotebookDocumentSyncOptions(
                 notebook_selector=[lsp.NotebookDocumentFilterWithNotebook(notebook="*")]
@@ -77,6 +76,7 @@ class Server:
         assert isinstance(ls.protocol, Protocol)  # noqa: S101 - told to mypy, which sees the framework's type
         self._protocol: Protocol = ls.protocol
         self._protocol.on_exit = self._exit
+        self._protocol.on_unfit = self._unfit
         self._register()
 
     # For the transport
@@ -205,6 +205,11 @@ class Server:
         gap = self._documents.change(params.text_document.uri, params.text_document.version, convert.changes(params.content_changes))
         if gap is not None and self._completer is not None:
             self._completer.typed(gap)
+
+    def _unfit(self, method: str, params: Any) -> None:
+        """An edit that cannot be understood: the text that we have is no longer the user's, so it is not served until it comes anew."""
+        if method == lsp.TEXT_DOCUMENT_DID_CHANGE and (uri := convert.document_uri(params)):
+            self._close(uri)
 
     def _did_close(self, params: lsp.DidCloseTextDocumentParams) -> None:
         self._close(params.text_document.uri)

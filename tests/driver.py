@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import sys
 from contextlib import asynccontextmanager
 from pathlib import Path
+
+_HEADER = re.compile(rb"Content-Length: (\d+)\r\n\r\n")
 
 VSCODE = {
     "processId": None,
@@ -25,6 +28,10 @@ VSCODE = {
 
 class ClosedError(Exception):
     """The server's output ended."""
+
+
+class ImpureOutputError(Exception):
+    """Something that is no frame came out of the server's standard output."""
 
 
 class Reply(dict):
@@ -47,6 +54,7 @@ class Lsp:
         self.requests: list[dict] = []
         self.answers = {}
         self.stderr = bytearray()
+        self.impure: ImpureOutputError | None = None
         self.texts: dict[str, str] = {}
         self.versions: dict[str, int] = {}
         self.encoding = "utf-16"
@@ -81,18 +89,33 @@ class Lsp:
         return await asyncio.wait_for(self.request(method, params), timeout)
 
     async def _read(self):
-        reader = self.process.stdout
+        ended: Exception = ClosedError()
         try:
             while True:
-                header = await reader.readuntil(b"\r\n\r\n")
-                fields = dict(line.split(b": ", 1) for line in header.strip().split(b"\r\n"))
-                body = await reader.readexactly(int(fields[b"Content-Length"]))
-                await self._took(json.loads(body.decode("utf-8")))
-        except (asyncio.IncompleteReadError, ConnectionError):
-            for future in self.replies.values():
-                if not future.done():
-                    future.set_exception(ClosedError())
-                    future.exception()
+                await self._took(await self._frame())
+        except asyncio.IncompleteReadError as exc:
+            if exc.partial:
+                ended = self.impure = ImpureOutputError(exc.partial)
+        except ConnectionError:
+            pass
+        except ImpureOutputError as exc:
+            ended = self.impure = exc
+            self.process.stdin.close()
+        for future in self.replies.values():
+            if not future.done():
+                future.set_exception(ended)
+                future.exception()
+
+    async def _frame(self):
+        """One message.  Takes nothing but frames as this server writes them: strict on purpose."""
+        header = await self.process.stdout.readuntil(b"\r\n\r\n")
+        if not (match := _HEADER.fullmatch(header)):
+            raise ImpureOutputError(header)
+        body = await self.process.stdout.readexactly(int(match[1]))
+        try:
+            return json.loads(body.decode("utf-8"))
+        except ValueError as exc:
+            raise ImpureOutputError(body) from exc
 
     async def _took(self, message):
         async with self._changed:
@@ -150,6 +173,24 @@ class Lsp:
                 await self.process.wait()
         for task in self._tasks:
             await asyncio.wait_for(task, 10)
+        if self.impure is not None:
+            raise self.impure
+
+    def cancel(self, asked):
+        """`$/cancelRequest` for a future of `request`."""
+        self.notify("$/cancelRequest", {"id": asked.id})
+
+    def configure(self, settings):
+        """`workspace/didChangeConfiguration` with a pushed tree."""
+        self.notify("workspace/didChangeConfiguration", {"settings": {"monkeycode": settings}})
+
+    async def settled(self):
+        """Everything sent so far has been dispatched."""
+        await self.call("workspace/executeCommand", {"command": "monkeycode.why", "arguments": [0]})
+
+    async def why(self, n=1):
+        """The newest outcomes, newest last."""
+        return (await self.call("workspace/executeCommand", {"command": "monkeycode.why", "arguments": [n]}))["result"]
 
     # Documents
 
@@ -175,6 +216,16 @@ class Lsp:
                 ],
             },
         )
+
+    def whole(self, uri, text):
+        """Full-text synchronisation of one document."""
+        self.texts[uri] = text
+        self.versions[uri] += 1
+        changed = {"uri": uri, "version": self.versions[uri]}
+        self.notify("textDocument/didChange", {"textDocument": changed, "contentChanges": [{"text": text}]})
+
+    def close_document(self, uri):
+        self.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
 
     def offset(self, uri, line, units):
         text, at = self.texts[uri], 0
@@ -225,6 +276,11 @@ class Lsp:
         self.last = reply
         return reply.items_[0]["insertText"] if reply.items_ else None
 
+    def menu(self, uri, line, units, context=None):
+        """Ask for the completion menu."""
+        params = {"textDocument": {"uri": uri}, "position": {"line": line, "character": units}}
+        return self.request("textDocument/completion", params | ({"context": context} if context else {}))
+
     def apply(self, uri, item):
         """The document after the item's range is replaced by its text."""
         text, range_ = self.texts[uri], item["range"]
@@ -234,7 +290,7 @@ class Lsp:
 
 
 @asynccontextmanager
-async def server(home: Path, *, options=None, initialize=True, params=None, env=None, command=None, settings_debounce=True):
+async def server(home: Path, *, options=None, initialize=True, params=None, env=None, command=None, cwd=None, settings_debounce=True):
     """A running server with a home of its own."""
     environ = {
         key: value for key, value in os.environ.items() if not key.startswith(("MONKEYCODE_", "HTTP", "http", "ALL_PROXY", "all_proxy"))
@@ -246,6 +302,7 @@ async def server(home: Path, *, options=None, initialize=True, params=None, env=
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
         env=environ,
+        cwd=cwd,
         limit=2**26,
     )
     client = Lsp(process)

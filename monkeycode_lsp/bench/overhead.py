@@ -150,18 +150,18 @@ async def _recalled(client: Client, n_asks: int) -> tuple[list[float], list[floa
 
 
 async def _cancels(client: Client, slow: backend.Backend, n: int) -> tuple[list[float], list[float]]:
-    """An ask that is superseded by the next after 20 ms: time to its null, and to the endpoint seeing the end."""
+    """An ask that is superseded by the next in the middle of its answer: time to its null, and to the endpoint seeing the end."""
     client.open(URI, "python", document(14_000))
     loop = asyncio.get_running_loop()
+    await client.ask(URI, 0, 0)[1]  # imports and connects
     replies, closed = [], []
     for number in range(n):
         line = f"slow_{number} = value("
         client.insert(URI, number + 1, 0, 0, line + "\n")
         _, old = client.ask(URI, 0, len(line))
         await asyncio.sleep(0.1)
-        client.insert(URI, number + 1, 0, 0, "#")
         began = loop.time()
-        client.ask(URI, 0, 1)
+        client.ask(URI, 0, 2)  # inside a word: quiet itself, it only takes over
         await old
         replies.append((loop.time() - began) * 1e3)
         async with asyncio.timeout(5):

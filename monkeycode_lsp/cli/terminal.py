@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import TracebackType
+from typing import Self
 
 import msgspec
 from rich.console import Console
@@ -16,7 +17,7 @@ from rich.text import Text
 
 OPEN, CLOSE = ">>", "<<"
 """Around a suggestion where there are no colours."""
-_GHOST = "not bold italic bright_black"
+GHOST = "not bold italic bright_black"
 _PLAIN_WIDTH = 160
 _STEP_PERCENT = 10
 
@@ -40,13 +41,18 @@ def table(*columns: str) -> Table:
     return made
 
 
+def plain(text: str, *, style: str = "") -> Text:
+    """Words for a table's cell, taken literally."""
+    return Text(text, style=style)
+
+
 def ghost(before: str, suggestion: str, after: str, language: str, *, colours: bool) -> Text:
     """Code with a suggestion in it, as an editor would show it."""
     if not colours:
-        return Text(before + (f"{OPEN}{suggestion}{CLOSE}" if suggestion else "") + after)
+        return Text(before + (f"{OPEN}{suggestion}{CLOSE}" if suggestion else "") + after.rstrip("\n"), tab_size=4)
     shown = Syntax("", language, theme="ansi_dark", background_color="default").highlight(before + suggestion + after)
     shown.rstrip()
-    shown.stylize(_GHOST, len(before), len(before) + len(suggestion))
+    shown.stylize(GHOST, len(before), len(before) + len(suggestion))
     return shown
 
 
@@ -86,12 +92,17 @@ class BarProgress:
 
     def __init__(self, out: Console) -> None:
         self._progress = Progress(
-            TextColumn("{task.description}", markup=False), BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn(), console=out
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            DownloadColumn(),
+            TransferSpeedColumn(),
+            TimeRemainingColumn(),
+            console=out,
         )
         self._task: TaskID | None = None
         self._stage = ""
 
-    def __enter__(self) -> BarProgress:
+    def __enter__(self) -> Self:
         self._progress.start()
         return self
 

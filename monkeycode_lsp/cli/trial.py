@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import tempfile
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +14,12 @@ from rich.console import Console
 from rich.live import Live
 
 from monkeycode_lsp import config, settings
-from monkeycode_lsp.cli import client, editors, fetch, options, terminal, watch
-from monkeycode_lsp.cli.client import Client
+from monkeycode_lsp.cli import answering, editors, options, terminal, watch, why
 from monkeycode_lsp.cli.options import Chosen
 from monkeycode_lsp.cli.samples import SAMPLES, Sample
 from monkeycode_lsp.cli.watch import Seen
-from monkeycode_lsp.cli.why import outcomes_folder
-from monkeycode_lsp.errors import EngineError, MonkeyCodeError
-
-_AGAIN = "monkeycode try --yes"
+from monkeycode_lsp.client import Client
+from monkeycode_lsp.errors import EngineError
 
 
 @click.command("try")
@@ -37,25 +35,78 @@ def trial(*, yes: bool, **chosen: Any) -> None:
     resolved, problems = settings.load(tree)
     for problem in problems:
         click.echo(f"Setting {problem}", err=True)
-    out.print(_who_answers(resolved, out, yes=yes), markup=False)
+    out.print(answering.prepare(resolved, out, yes=yes, again="monkeycode try --yes"), markup=False)
     asyncio.run(_show_all(tree, out))
     out.print("To have this in your editor:\n", style="bold")
     for editor in editors.EDITORS:
-        out.print(editors.text(editor), markup=False)
+        out.print(editors.text(editor), markup=False, soft_wrap=True)
 
 
-def _who_answers(resolved: config.Config, out: Console, *, yes: bool) -> str:
-    """One line about the engine, after what it needs is here.  Raises what is missing, with its remedy."""
-    from monkeycode_lsp.engines import choose  # noqa: PLC0415 - slow
-    from monkeycode_lsp.engines.absent import AbsentEngine  # noqa: PLC0415 - as above
+async def _show_all(tree: dict[str, Any], out: Console) -> None:
+    with tempfile.TemporaryDirectory(prefix="monkeycode-try-") as folder:
+        async with _server(_for_trial(tree, folder), Path(folder)) as server:
+            seen = [await _show(server, sample, f"{Path(folder).as_uri()}/{sample.file}", out) for sample in SAMPLES]
+    if not any(one.text for one in seen):
+        raise EngineError(f"No suggestion came. {seen[-1].reason}", remedy="`monkeycode doctor` looks for the cause.")
 
-    engine = choose.engine(resolved, lambda _error: None)
-    if isinstance(engine, AbsentEngine):
-        asyncio.run(engine.ready())  # raises the reason
-    if resolved.engine == "scripted":
-        return "Answers come from the scripted engine: it says what it is told, and nothing of it is real."
-    if choose.is_remote(resolved):
-        return f"Answers come from {watch.endpoint_name(resolved.remote.endpoints)}."
-    watch.require_runtime(resolved.local)
-    path = fetch.local_model(resolved.local, out, yes=yes, again=_AGAIN)
-    return f"Answers come from {path.name} on this machine."
+
+@asynccontextmanager
+async def _server(settings_tree: dict[str, Any], folder: Path) -> AsyncIterator[Client]:
+    """The trial's server.  Its outcomes go with it: these asks are ours and not the user's."""
+    kept: Path | None = None
+    try:
+        async with watch.server(settings_tree, folder / "log") as client:
+            kept = why.folder() / f"{client.process.pid}.json"
+            yield client
+    finally:
+        if kept is not None:
+            await asyncio.to_thread(kept.unlink, missing_ok=True)
+
+
+def _for_trial(tree: dict[str, Any], folder: str) -> dict[str, Any]:
+    """The settings of the trial's server: what arrives is shown early, and nothing is recalled from an earlier run."""
+    ours = {"completion": {"deadlineMs": watch.DEADLINE_MS}, "cache": {"enabled": True, "directory": folder, "sharedUrl": ""}}
+    return config.merge(tree, ours)
+
+
+async def _show(server: Client, sample: Sample, uri: str, out: Console) -> Seen:
+    out.print(sample.title, style="bold", markup=False)
+    with _growing(sample, out) as grown:
+        seen = await watch.suggestion(server, sample, uri, grown)
+    out.print(_picture(sample, seen.text, out), soft_wrap=True)
+    out.print(figures(seen), style="green" if seen.text else "yellow", markup=False)
+    out.print()
+    return seen
+
+
+@contextmanager
+def _growing(sample: Sample, out: Console) -> Iterator[Callable[[str], None]]:
+    """A picture that is drawn anew with each longer text, and gone at the end; elsewhere than on a terminal nothing."""
+    if not out.is_terminal:
+        yield lambda _text: None
+        return
+    with Live(_picture(sample, "", out), console=out, transient=True, auto_refresh=False) as live:
+        yield lambda text: live.update(_picture(sample, text, out), refresh=True)
+
+
+def _picture(sample: Sample, text: str, out: Console) -> Any:
+    return terminal.ghost(sample.before, text, sample.after, sample.language, colours=out.is_terminal)
+
+
+def figures(seen: Seen) -> str:
+    """One line about speed, or why nothing came."""
+    if not seen.text:
+        return f"No suggestion: {seen.reason}"
+    parts = [f"first text after {_ms(seen.first_ms)}", f"whole after {_ms(seen.total_ms)}"]
+    if seen.n_tokens is not None:
+        speed = f", {seen.tokens_per_second:.1f} tokens/s" if seen.tokens_per_second is not None else ""
+        parts.append(f"{seen.n_tokens} tokens{speed}")
+    if seen.again_ms is not None:
+        parts.append(f"asked again, recalled in {_ms(seen.again_ms)}")
+    return " · ".join(parts)
+
+
+def _ms(ms: float) -> str:
+    if ms >= 1000:  # noqa: PLR2004 - a second
+        return f"{ms / 1e3:.1f} s"
+    return f"{ms:.0f} ms" if ms >= 10 else f"{ms:.1f} ms"  # noqa: PLR2004 - below, a tenth matters

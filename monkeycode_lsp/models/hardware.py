@@ -69,11 +69,11 @@ class Hardware(msgspec.Struct, frozen=True):
         return max((gpu for gpu in self.gpus if gpu.api == api), key=lambda gpu: gpu.memory_bytes or 0, default=None)
 
 
-def run_bounded(argv: Sequence[str]) -> str:
+def run_bounded(argv: Sequence[str], *, within_s: float = _PROBE_S) -> str:
     """What `argv` prints, or nothing."""
     try:
         done = subprocess.run(  # noqa: S603 - a fixed list of well-known programs
-            list(argv), stdin=subprocess.DEVNULL, capture_output=True, timeout=_PROBE_S, check=False
+            list(argv), stdin=subprocess.DEVNULL, capture_output=True, timeout=within_s, check=False
         )
     except (OSError, subprocess.SubprocessError, ValueError):
         return ""

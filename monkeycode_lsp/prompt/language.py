@@ -1,31 +1,11 @@
-"""What prompts need to know of a language: how a line comment begins and what people call it.
+"""What prompts need to know of a language: a line of comment, and what people call it.
 
-Keyed by LSP language identifiers; a language that is not listed gets `#` and its own identifier.
+Keyed by LSP language identifiers.
 """
 
 from __future__ import annotations
 
-_SLASHES = (
-    "c cpp csharp cuda-cpp d dart fsharp glsl go groovy hlsl java javascript javascriptreact jsonc kotlin less objective-c "
-    "objective-cpp php proto rust scala scss swift typescript typescriptreact verilog systemverilog zig"
-)
-_DASHES = "ada elm haskell lua sql vhdl"
-_SEMICOLONS = "asm clojure commonlisp elisp emacs-lisp ini lisp racket scheme"
-_PERCENTS = "bibtex erlang latex matlab prolog tex"
-_MARKUP = "html xml svg vue svelte markdown astro"
-
-_COMMENT: dict[str, tuple[str, str]] = {
-    **dict.fromkeys(_SLASHES.split(), ("// ", "")),
-    **dict.fromkeys(_DASHES.split(), ("-- ", "")),
-    **dict.fromkeys(_SEMICOLONS.split(), ("; ", "")),
-    **dict.fromkeys(_PERCENTS.split(), ("% ", "")),
-    **dict.fromkeys(_MARKUP.split(), ("<!-- ", " -->")),
-    "bat": ("REM ", ""),
-    "css": ("/* ", " */"),
-    "ocaml": ("(* ", " *)"),
-    "vb": ("' ", ""),
-    "vim": ('" ', ""),
-}
+from monkeycode_lsp.context import comments
 
 _TITLE = {
     "cpp": "C++",
@@ -48,8 +28,8 @@ _TITLE = {
 
 def comment(language: str, text: str) -> str:
     """`text` as one line of comment."""
-    before, after = _COMMENT.get(language, ("# ", ""))
-    return f"{before}{text}{after}"
+    mark = comments.marker(language)
+    return f"{mark} {text}" if mark else f"<!-- {text} -->"
 
 
 def title(language: str) -> str:

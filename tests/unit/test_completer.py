@@ -153,9 +153,9 @@ async def test_a_deadline_without_text_is_empty_and_says_so():
 
 async def test_a_broken_stream_is_empty_unless_asked_by_hand_and_never_remembered():
     pipeline = Pipeline([Answer(chunks=("ret",), fault="break"), Answer(chunks=("ret",), fault="break"), "return 1"])
-    assert await pipeline("    ‸") == []
-    assert await pipeline.text("    ‸", invoked=True) == "ret"
-    assert await pipeline.text("    ‸") == "return 1"
+    assert await pipeline("def f():\n    ‸") == []
+    assert await pipeline.text("def f():\n    ‸", invoked=True) == "ret"
+    assert await pipeline.text("def f():\n    ‸") == "return 1"
     assert len(pipeline.reports) == 2
 
 

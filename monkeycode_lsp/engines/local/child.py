@@ -33,10 +33,12 @@ class Child:
     """One process.  Its stdin is held open for as long as it may live; its stderr goes to our log."""
 
     def __init__(self, process: asyncio.subprocess.Process, path: Path) -> None:
-        # The mutable state is the tail of what it printed; it changes in the listening task only.
+        # The mutable state is the tail of what it printed, up to a crash report; it changes in the listening
+        # task only.
         self._process = process
         self.path = path
         self._tail: deque[str] = deque(maxlen=_TAIL_LINES)
+        self._crashed = False
         self._listening = asyncio.create_task(self._listen())
 
     @classmethod
@@ -110,6 +112,8 @@ class Child:
 
     def _note(self, line: bytes) -> None:
         text = line.decode("utf-8", errors="replace").strip()[:_LINE_CHARACTERS]
+        self._crashed = self._crashed or text.startswith(_CRASH_REPORT)
         if text:
-            self._tail.append(text)
+            if not self._crashed:
+                self._tail.append(text)
             logger.debug("engine process %d: %s", self.pid, text)

@@ -127,6 +127,7 @@ class NativeEngine:
             raise explain.not_installed()
         self._raise_if_too_early()
         name = await asyncio.to_thread(verdict.key, self._model, gpu_layers=self._settings.gpu_layers)
+        fingerprint = await asyncio.to_thread(_fingerprint, self._model)
         known = verdict.recall(name)
         attempt = (known.attempt if known else None) or Attempt()
         first: Fall | None = None
@@ -144,7 +145,8 @@ class NativeEngine:
             verdict.remember(name, Verdict(attempt=attempt, at=time.time()))
         if first is not None:
             self._notify(explain.fell_back(first, attempt))
-        self._running = (outcome, await self._describe(outcome.ready))
+        # No await since the launch: a cancelled start would leave the process behind.
+        self._running = (outcome, _model(outcome.ready, fingerprint))
         self._failure = None
         return self._running
 
@@ -156,14 +158,6 @@ class NativeEngine:
         except OSError as exc:
             error = EngineUnavailableError(f"The engine process cannot be started: {exc.strerror}.")
             raise self._failed(error, pause_s=self._pauses_s[-1]) from exc
-
-    async def _describe(self, ready: wire.Ready) -> Model:
-        return Model(
-            name=f"{ready.name} {ready.quantization}".strip(),
-            family=by_vocabulary(ready.markers, architecture=ready.architecture, name=ready.name),
-            fingerprint=await asyncio.to_thread(_fingerprint, self._model),
-            context_tokens=ready.context_tokens,
-        )
 
     async def _bury(self, running: Running) -> bool:
         """Clear away a child whose connection is lost.  False: it had left in peace."""
@@ -203,6 +197,15 @@ class NativeEngine:
         if isinstance(self._failure, EngineBusyError):
             raise EngineBusyError(self._failure.message, retry_after_s=left_s)
         raise self._failure
+
+
+def _model(ready: wire.Ready, fingerprint: str) -> Model:
+    return Model(
+        name=f"{ready.name} {ready.quantization}".strip(),
+        family=by_vocabulary(ready.markers, architecture=ready.architecture, name=ready.name),
+        fingerprint=fingerprint,
+        context_tokens=ready.context_tokens,
+    )
 
 
 def _generate(number: int, prompt: Prompt) -> wire.Generate:

@@ -98,11 +98,15 @@ class Service:
         self._lock = threading.Lock()
         self._clients: set[Client] = set()
         self._greeting: list[wire.FromWorker] = []
-        self._alone_until = time.monotonic() + self._limits.first_client_s
+        self._has_come = threading.Event()
+        self._alone_until = 0.0
 
     def run(self) -> bool:
-        """Load, then decode until nobody needs it any more.  False: it could not be loaded."""
+        """Wait for a client, load, then decode until nobody needs it any more.  False: it could not be loaded."""
         threading.Thread(target=self._accept, name="accept", daemon=True).start()
+        # A crash while loading must find somebody who was told what came before it.
+        if not self._has_come.wait(self._limits.first_client_s):
+            return True
         try:
             decoder = self._decoder = self._make_decoder()
             self._tell(wire.Starting(decoder.build()))
@@ -204,6 +208,7 @@ class Service:
             self._clients.add(client)
             for message in self._greeting:
                 client.send(message)
+        self._has_come.set()
 
     def _forget(self, client: Client) -> None:
         client.close()

@@ -24,8 +24,10 @@ class Backoff:
     it changes in `failed` and `succeeded` only.
     """
 
-    def __init__(self, clock: Callable[[], float]) -> None:
+    def __init__(self, clock: Callable[[], float], *, first_s: float = FIRST_S, longest_s: float = LONGEST_S) -> None:
         self._clock = clock
+        self._first_s = first_s
+        self._longest_s = longest_s
         self._n_failures = 0
         self._until = 0.0
         self._error: EngineError | None = None
@@ -40,7 +42,7 @@ class Backoff:
         self._n_failures += 1
         rest_s = 0.0
         if slow or self._n_failures > 1:
-            rest_s = min(LONGEST_S, FIRST_S * 2.0 ** min(self._n_failures - 1, 8))
+            rest_s = min(self._longest_s, self._first_s * 2.0 ** min(self._n_failures - 1, 8))
         if isinstance(error, EngineBusyError) and error.retry_after_s is not None:
             rest_s = max(rest_s, min(error.retry_after_s, LONGEST_ASKED_FOR_S))
         self._error = error

@@ -21,7 +21,8 @@ _OVERFLOW = re.compile(
 _LIMITS = (
     re.compile(r'"n_ctx"\s*:\s*(\d+)'),
     re.compile(
-        r"(?:context[ _]?(?:length|size|window)|maximum (?:model|input|prompt|sequence) length|max_\w+_len)\D{0,40}?([\d,]*\d)", re.IGNORECASE
+        r"(?:context[ _]?(?:length|size|window)|maximum (?:model|input|prompt|sequence) length|max_\w+_len)\D{0,40}?([\d,]*\d)",
+        re.IGNORECASE,
     ),
     re.compile(r"(?:limit|maximum|at most|only)\D{0,40}?([\d,]*\d)", re.IGNORECASE),
 )

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -101,7 +103,5 @@ def test_a_damaged_file_is_read_or_refused_but_never_breaks(tmp_path_factory, da
     cut = data.draw(st.integers(0, len(content)))
     path = model(tmp_path_factory.getbasetemp(), bytes(content[:cut]))
     for read in (gguf.read, gguf.control_tokens):
-        try:
+        with contextlib.suppress(ModelError):  # any other error fails the test
             read(path)
-        except ModelError as exc:
-            assert exc.message

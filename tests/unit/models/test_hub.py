@@ -144,15 +144,16 @@ def test_a_hub_file_that_is_no_model_is_refused(hub_server, tmp_path, heard):
 
 
 @pytest.mark.parametrize(
-    ("status", "words", "remedy"),
+    ("status", "says"),
     [
-        (401, "refuses this file without permission", "HF_TOKEN"),
-        (403, "refuses this file without permission", "HF_TOKEN"),
-        (404, "does not have this file", "HF_ENDPOINT"),
-        (418, "answers HTTP 418", "HF_ENDPOINT"),
+        (401, ("refuses this file without permission", "HF_TOKEN")),
+        (403, ("refuses this file without permission", "HF_TOKEN")),
+        (404, ("does not have this file", "HF_ENDPOINT")),
+        (418, ("answers HTTP 418", "HF_ENDPOINT")),
     ],
 )
-def test_a_refusal_is_said_in_words_and_not_repeated(hub_server, tmp_path, heard, status, words, remedy):
+def test_a_refusal_is_said_in_words_and_not_repeated(hub_server, tmp_path, heard, status, says):
+    words, remedy = says
     hub_server.statuses = [status]
     with pytest.raises(DownloadError, match=words) as caught:
         fetch(hub_server, tmp_path, heard)
@@ -195,7 +196,7 @@ def test_a_closed_port_is_given_up_at_once(tmp_path, heard):
 def test_a_silent_hub_is_given_up_after_the_bound(hub_server, tmp_path, heard):
     hub_server.hold_head = True
     hub = Hub(mirror=hub_server.url, environ={"HF_HOME": str(tmp_path)}, answer_s=0.2)
-    with pytest.raises(DownloadError, match="did not answer within 0.2 seconds"):
+    with pytest.raises(DownloadError, match=r"did not answer within 0\.2 seconds"):
         pull(samples.entry(), progress=heard, sources=[hub], folder=tmp_path)
 
 

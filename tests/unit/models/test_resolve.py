@@ -194,5 +194,5 @@ def test_remove_takes_a_file_name_exactly_and_never_leaves_the_folder(tmp_path):
     with pytest.raises(ModelError, match=r"No model called \.\./qwen\.gguf"):
         resolve.remove("../qwen.gguf", folder=tmp_path / "ours")
     assert outside.exists()
-    with pytest.raises(ModelError, match="No model called 1.5b"):
+    with pytest.raises(ModelError, match=r"No model called 1\.5b"):
         resolve.remove("1.5b", folder=tmp_path / "ours")

@@ -1,0 +1,168 @@
+"""`monkeycode complete`: one suggestion for a place in a file, through the editor's own pipeline."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import aclosing, contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from monkeycode_lsp import config, settings
+from monkeycode_lsp.cli import options, place
+from monkeycode_lsp.cli.options import Chosen
+from monkeycode_lsp.cli.place import Place
+from monkeycode_lsp.domain import Ask, Chunk, Outcome, Prompt, Suggestion, Trigger
+from monkeycode_lsp.errors import EngineBusyError, EngineError, MonkeyCodeError
+
+if TYPE_CHECKING:
+    from monkeycode_lsp.engines.base import Engine, Model
+
+_DEADLINE_MS = 120_000
+"""Nobody types meanwhile: the whole answer is worth the wait."""
+_LOADING_S = 300.0
+_LOOK_AGAIN_S = 0.2
+
+Heard = Callable[[str], None]
+
+
+class Answer(msgspec.Struct, frozen=True, rename="camel"):
+    """What `--json` prints."""
+
+    text: str
+    outcome: str
+    reason: str
+    origin: str
+    confidence: float | None
+    total_ms: float
+    stages_ms: dict[str, float]
+    generated_tokens: int | None
+
+
+class Overheard:
+    """An engine that lets somebody hear the text as it grows."""
+
+    def __init__(self, engine: Engine, heard: Heard) -> None:
+        self._engine = engine
+        self._heard = heard
+
+    async def ready(self) -> Model:
+        return await self._engine.ready()
+
+    async def stream(self, prompt: Prompt) -> AsyncGenerator[Chunk, None]:
+        text = ""
+        async with aclosing(self._engine.stream(prompt)) as chunks:
+            async for chunk in chunks:
+                if chunk.text:
+                    text += chunk.text
+                    self._heard(text)
+                yield chunk
+
+    async def aclose(self) -> None:
+        await self._engine.aclose()
+
+
+def _place(_ctx: click.Context, _argument: click.Parameter, value: str) -> Place:
+    return place.parse(value)
+
+
+@click.command()
+@click.argument("where", metavar="FILE:LINE:COL", callback=_place)
+@options.engine_options
+@click.option("--json", "as_json", is_flag=True, help="As JSON, with the outcome and its timings.")
+@click.pass_context
+def complete(ctx: click.Context, *, where: Place, as_json: bool, **chosen: Any) -> None:
+    """Print one suggestion for a place in a file.
+
+    Line and column count from 1, columns in characters; without COL it is the line's end.
+    """
+    tree = options.overrides(Chosen(**chosen))
+    resolved, problems = settings.load(tree, place.workspace(where.file))
+    for problem in problems:
+        click.echo(f"Setting {problem}", err=True)
+    snapshot, n_nuls = place.snapshot(where)
+    with _growing(quiet=as_json) as heard:
+        suggestion, outcome = asyncio.run(_complete(resolved, Ask(snapshot, Trigger.INVOKED), n_nuls, heard))
+    text = suggestion.text if suggestion else ""
+    if as_json:
+        click.echo(msgspec.json.encode(_answer(outcome, suggestion)).decode())
+    elif text:
+        click.echo(text)
+    else:
+        click.echo(f"Nothing to suggest: {outcome.reason}", err=True)
+    ctx.exit(0 if text else 1)
+
+
+async def _complete(resolved: config.Config, ask: Ask, n_nuls: int, heard: Heard) -> tuple[Suggestion | None, Outcome]:
+    from monkeycode_lsp.completer import Completer  # noqa: PLC0415 - slow, and `--help` needs none of it
+    from monkeycode_lsp.engines import choose  # noqa: PLC0415 - as above
+    from monkeycode_lsp.observe.outcomes import Outcomes  # noqa: PLC0415 - as above
+    from monkeycode_lsp.recall.lookup import Recall  # noqa: PLC0415 - as above
+    from monkeycode_lsp.recall.memory import Memory  # noqa: PLC0415 - as above
+    from monkeycode_lsp.turn import Turn  # noqa: PLC0415 - as above
+
+    problems: list[MonkeyCodeError] = []
+    outcomes = Outcomes()
+    patient = msgspec.structs.replace(resolved.completion, deadline_ms=_DEADLINE_MS)
+    completer = Completer(
+        settings=msgspec.structs.replace(resolved, completion=patient),
+        engine=Overheard(choose.engine(resolved, problems.append), heard),
+        recall=Recall(Memory(most_bytes=resolved.cache.memory_bytes, ttl_s=resolved.cache.memory_ttl_seconds)),
+        turn=Turn(),
+        outcomes=outcomes,
+        report=problems.append,
+    )
+    try:
+        await _until_ready(completer.engine)
+        suggestions = await completer.complete(ask, n_nuls=n_nuls)
+    finally:
+        await completer.retire(close_engine=True)
+    if not suggestions and problems:
+        raise problems[-1]
+    return suggestions[0] if suggestions else None, outcomes.last(1)[0]
+
+
+async def _until_ready(engine: Engine) -> None:
+    """Wait while the model is loaded, which counts as nobody's time here."""
+    try:
+        async with asyncio.timeout(_LOADING_S):
+            while True:
+                try:
+                    await engine.ready()
+                except EngineBusyError as exc:
+                    await asyncio.sleep(exc.retry_after_s or _LOOK_AGAIN_S)
+                else:
+                    return
+    except TimeoutError:
+        raise EngineError(f"The engine was not ready within {_LOADING_S:g} seconds.", remedy="See `monkeycode doctor`.") from None
+
+
+@contextmanager
+def _growing(*, quiet: bool) -> Iterator[Heard]:
+    """On a terminal, the raw text as it grows; it is wiped away at the end, for the cleaned one."""
+    if quiet or not sys.stdout.isatty():
+        yield lambda _text: None
+        return
+    from rich.live import Live  # noqa: PLC0415 - only for a terminal
+    from rich.text import Text  # noqa: PLC0415 - as above
+
+    from monkeycode_lsp.cli import terminal  # noqa: PLC0415 - as above
+
+    with Live(Text(), console=terminal.console(), transient=True, auto_refresh=False) as live:
+        yield lambda text: live.update(Text(text, style=terminal.GHOST), refresh=True)
+
+
+def _answer(outcome: Outcome, suggestion: Suggestion | None) -> Answer:
+    return Answer(
+        text=suggestion.text if suggestion else "",
+        outcome=outcome.kind.value,
+        reason=outcome.reason,
+        origin=outcome.origin,
+        confidence=suggestion.confidence if suggestion else None,
+        total_ms=outcome.total_ms,
+        stages_ms=outcome.stages_ms,
+        generated_tokens=outcome.generated_tokens,
+    )

@@ -1,0 +1,128 @@
+"""`monkeycode model`: the models that are known, and those that are here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from monkeycode_lsp.cli import fetch, terminal
+from monkeycode_lsp.models import catalogue, hardware, recommend, resolve
+from monkeycode_lsp.models.catalogue import Entry
+
+if TYPE_CHECKING:
+    from monkeycode_lsp.models.resolve import Installed
+
+_json_option = click.option("--json", "as_json", is_flag=True, help="As JSON, for programs.")
+
+
+@click.group()
+def model() -> None:
+    """List, fetch, check and remove models.
+
+    A NAME may be short: `0.5b`, `qwen2.5-coder:1.5b`, `7b q8`.
+    """
+
+
+@model.command("list")
+@_json_option
+def list_models(*, as_json: bool) -> None:
+    """All models of the catalogue, and those that are here."""
+    installed = resolve.installed()
+    here = {found.name: found for found in installed}
+    others = [found for found in installed if found.entry is None]
+    if as_json:
+        rows = [_row(entry, here.get(entry.id)) for entry in catalogue.entries()]
+        _print_json([*rows, *({"id": found.name, "bytes": found.bytes, "path": str(found.path)} for found in others)])
+        return
+    table = terminal.table("name", "size", "file", "licence", "here")
+    for entry in catalogue.entries():
+        about = "" if entry.bytes else "about "
+        table.add_row(entry.id, entry.size, f"{about}{terminal.size(entry.about_bytes)}", entry.licence, _where(here.get(entry.id)))
+    for found in others:
+        table.add_row(terminal.plain(found.name), "", terminal.size(found.bytes), "", _where(found))
+    terminal.console().print(table)
+
+
+@model.command()
+@click.argument("name", required=False)
+@click.option("--mirror", default="", metavar="URL", help="A mirror of the hub; HF_ENDPOINT does the same.")
+def pull(*, name: str | None, mirror: str) -> None:
+    """Fetch a model; without NAME the default one.  Interrupted, it goes on from there the next time."""
+    fetch.fetch(catalogue.find(name) if name else catalogue.default(), terminal.console(), mirror=mirror)
+
+
+@model.command()
+@click.argument("name", required=False, default="")
+def path(*, name: str) -> None:
+    """Print the path of a model's file; without NAME of the one that would be used."""
+    click.echo(resolve.resolve(name))
+
+
+@model.command()
+@click.argument("name")
+@click.option("--yes", is_flag=True, help="Without a question.")
+def remove(*, name: str, yes: bool) -> None:
+    """Delete a model that was fetched.  Files of other programs stay."""
+    entry = catalogue.lookup(name)
+    if not yes:
+        click.confirm(f"Remove {entry.title if entry else name}?", abort=True)
+    removed = resolve.remove(entry.file if entry else name)
+    for gone in removed.paths:
+        click.echo(f"Removed {gone}")
+    click.echo(f"{terminal.size(removed.bytes)} are free again.")
+    if removed.left is not None:
+        click.echo(f"{removed.left} belongs to another program and stays.")
+
+
+@model.command("recommend")
+@_json_option
+def recommend_model(*, as_json: bool) -> None:
+    """Name the model that suits this machine, and the reason."""
+    found = recommend.recommend(hardware.probe())
+    if as_json:
+        _print_json({"id": found.entry.id, "reason": found.reason, "fits": found.fits})
+        return
+    out = terminal.console()
+    out.print(f"{found.entry.title} ({terminal.size(found.entry.about_bytes)})", style="bold", markup=False)
+    out.print(found.reason, markup=False)
+    out.print(f"Fetch it: monkeycode model pull {found.entry.id}", markup=False)
+
+
+@model.command()
+@click.argument("name", required=False)
+@click.pass_context
+def verify(ctx: click.Context, *, name: str | None) -> None:
+    """Read a model's file, or all that are here, and compare it with what was published."""
+    targets: list[str | Path] = [name] if name else [found.path for found in resolve.installed()]
+    out = terminal.console()
+    if not targets:
+        out.print("No model is here. Fetch one: monkeycode model pull", markup=False)
+    ok = True
+    for target in targets:
+        with terminal.progress(out) as progress:
+            verdict = resolve.verify(target, progress=lambda done, total, progress=progress: progress("Reading", done, total))  # type: ignore[misc]  # a lambda's default has no type
+        out.print(verdict.message, style="green" if verdict.ok else "red", markup=False)
+        ok = ok and verdict.ok
+    ctx.exit(0 if ok else 1)
+
+
+def _row(entry: Entry, found: Installed | None) -> dict[str, Any]:
+    return {
+        "id": entry.id, "title": entry.title, "family": entry.family, "parameters": entry.parameters, "quantization": entry.quantization,
+        "licence": entry.licence, "repository": entry.repository, "file": entry.file, "bytes": entry.bytes, "sha256": entry.sha256,
+        "path": str(found.path) if found else None, "checked": found.checked if found else None,
+    }  # fmt: skip
+
+
+def _where(found: Installed | None) -> str:
+    if found is None:
+        return "-"
+    words = ["yes" if found.checked or found.entry is None else "yes, not checked", *(["another program's file"] if found.in_place else [])]
+    return ", ".join(words)
+
+
+def _print_json(value: Any) -> None:
+    click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())

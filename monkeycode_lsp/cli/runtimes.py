@@ -1,0 +1,87 @@
+"""The runtimes that can run a model on this machine: what is installed, and whether it passes its self-test."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from monkeycode_lsp import config
+from monkeycode_lsp.engines.local import managed, selftest
+from monkeycode_lsp.engines.local.engine import find_model
+from monkeycode_lsp.errors import EngineError, MonkeyCodeError
+
+T = TypeVar("T")
+
+_TEST_S = 90.0
+_NO_MODEL = "installed; not tested, because no model is here"
+
+
+class Runtime(msgspec.Struct, frozen=True, rename="camel"):
+    """One of them."""
+
+    title: str
+    installed: bool
+    state: str
+    """One sentence for the user."""
+    works: bool | None = None
+    """None: not installed, or not tested."""
+    version: str = ""
+    accelerators: tuple[str, ...] = ()
+    remedy: str = ""
+
+
+async def look(local: config.Local) -> tuple[Runtime, ...]:
+    """Both, side by side; the self-tests load the model that is here."""
+    try:
+        model = await asyncio.to_thread(find_model, local)
+    except MonkeyCodeError:
+        model = None
+    return tuple(await asyncio.gather(native_runtime(local, model), managed_runtime(local, model)))
+
+
+async def native_runtime(local: config.Local, model: Path | None) -> Runtime:
+    """llama-cpp-python."""
+    title = "llama-cpp-python (full engine)"
+    if not selftest.is_installed():
+        return Runtime(title, installed=False, state="not installed", remedy="The full engine: monkeycode engine install")
+    try:
+        build = await _bounded(selftest.build_info())
+        known = Runtime(title, installed=True, state=_NO_MODEL, version=build.version, accelerators=build.accelerators)
+        if model is None:
+            return known
+        verdict = await _bounded(selftest.check(settings=local, model=model))
+    except EngineError as exc:
+        return Runtime(title, installed=True, state=f"fails: {exc.message}", works=False, remedy=exc.remedy)
+    if verdict.attempt is None:
+        return msgspec.structs.replace(known, state=f"fails: {verdict.message}", works=False, remedy=verdict.remedy)
+    return msgspec.structs.replace(known, state=verdict.message or "works", works=True)
+
+
+async def managed_runtime(local: config.Local, model: Path | None) -> Runtime:
+    """xllamacpp, or a llama-server on PATH."""
+    title = "llama-server (prebuilt engine)"
+    if not managed.is_installed():
+        return Runtime(title, installed=False, state="not installed", remedy="The prebuilt engine: pip install 'monkeycode-lsp[prebuilt]'")
+    known = Runtime(title, installed=True, state=_NO_MODEL, version=managed.find_program() or "")
+    try:
+        if managed.has_package():
+            build = await _bounded(managed.about())
+            known = msgspec.structs.replace(known, version=f"xllamacpp {build.version}", accelerators=build.devices)
+        if model is None:
+            return known
+        await _bounded(managed.self_test(settings=local, model=model))
+    except EngineError as exc:
+        return msgspec.structs.replace(known, state=f"fails: {exc.message}", works=False, remedy=exc.remedy)
+    return msgspec.structs.replace(known, state="works", works=True)
+
+
+async def _bounded(test: Awaitable[T]) -> T:
+    try:
+        async with asyncio.timeout(_TEST_S):
+            return await test
+    except TimeoutError:
+        raise EngineError(f"It did not come to an end within {_TEST_S:g} seconds.", remedy="Try again when the machine is less busy.") from None

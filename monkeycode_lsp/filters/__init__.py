@@ -1,0 +1,87 @@
+"""Answer → suggestion: an ordered row of small pure filters, each text → text.
+
+A filter takes away what does not belong; none invents anything.  An answer of which nothing is
+left is not shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import msgspec
+
+from monkeycode_lsp.domain import Window
+from monkeycode_lsp.filters import (
+    brackets,
+    characters,
+    echo,
+    fences,
+    following,
+    indentation,
+    lines,
+    markers,
+    overlap,
+    repetition,
+    whitespace,
+)
+
+Filter = Callable[[str, Window], str]
+
+FILTERS: tuple[Filter, ...] = (
+    characters.with_lf_only,
+    characters.without_controls,
+    characters.without_broken_end,
+    markers.without_thoughts,
+    markers.without_markers,
+    fences.without_fence,
+    echo.without_line,
+    echo.without_line_above,
+    repetition.without_repeats,
+    whitespace.without_doubled_blank,
+    overlap.without_rest_of_line,
+    following.without_following_lines,
+    following.without_closing_line,
+    following.unless_said_below,
+    brackets.without_extra_closers,
+    indentation.without_given_lead,
+    indentation.in_own_kind,
+    whitespace.without_end,
+)
+"""In order: what is no text, what is no code, what is there already, what is out of shape."""
+
+TASTE = frozenset({following.unless_said_below})
+"""Off when the user asks by key."""
+
+
+class Extent(Protocol):
+    """The part of a plan that filters need."""
+
+    @property
+    def max_lines(self) -> int: ...
+
+
+class Cleaned(msgspec.Struct, frozen=True):
+    """What is left of an answer, and which filter left nothing."""
+
+    text: str
+    emptied_by: str = ""
+    """Name of the filter, in words: `without rest of line`."""
+
+
+def clean(text: str, window: Window, *, plan: Extent, explicit: bool = False) -> str:
+    """The text to insert at the cursor, LF only; empty: nothing is worth showing."""
+    return explained(text, window, plan=plan, explicit=explicit).text
+
+
+def explained(text: str, window: Window, *, plan: Extent, explicit: bool = False) -> Cleaned:
+    """Like `clean`, and tells which filter took the last of it."""
+    if not text.strip():
+        return Cleaned("")
+    for apply in FILTERS:
+        if explicit and apply in TASTE:
+            continue
+        text = apply(text, window)
+        if not text.strip():
+            return Cleaned("", emptied_by=apply.__name__.replace("_", " "))
+    return Cleaned(lines.limit(text, plan.max_lines).rstrip("\n") if not window.line_after.strip() else text)

@@ -1,0 +1,449 @@
+"""The native engine with a real child process around a stub decoder."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import stat
+import sys
+from contextlib import aclosing
+from pathlib import Path
+
+import pytest
+
+from monkeycode_lsp import folders
+from monkeycode_lsp.config import Local
+from monkeycode_lsp.domain import Finish, Priority, Usage
+from monkeycode_lsp.engines.local import explain, rendezvous
+from monkeycode_lsp.engines.local.link import Link
+from monkeycode_lsp.engines.local.wire import Done, Generate, Starting
+from monkeycode_lsp.errors import ContextOverflowError, EngineBusyError, EngineUnavailableError, StreamBrokenError
+
+PARENT = Path(__file__).with_name("parent.py")
+
+
+def is_alive(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    # A zombie whose parent was killed may still wait for its new parent.
+    state = Path(f"/proc/{pid}/stat")
+    return not state.exists() or state.read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+async def test_an_answer_comes_in_chunks_and_the_last_one_says_how_it_ended(engine, prompt):
+    async with aclosing(engine().stream(prompt())) as stream:
+        chunks = [chunk async for chunk in stream]
+    assert [chunk.text for chunk in chunks] == ["a", "b", "c", ""]
+    assert [chunk.finish for chunk in chunks] == [None, None, None, Finish.STOP]
+    assert chunks[-1].usage == Usage(reused=3, read=2, generated=3)
+    assert sum(chunk.logprob or 0 for chunk in chunks) == -1.5
+    assert sum(chunk.n_tokens for chunk in chunks) == 3
+
+
+async def test_ready_tells_which_model_answers(engine):
+    model = await engine().ready()
+    assert model.name == "stub Q0"
+    assert model.family is None
+    assert model.context_tokens == 4096
+    assert model.fingerprint.startswith("native:")
+
+
+async def test_the_fingerprint_follows_the_file_and_not_its_place(engine, tmp_path):
+    first = tmp_path / "a.gguf"
+    first.write_bytes(b"GGUF" + b"a" * 100)
+    moved = tmp_path / "b.gguf"
+    moved.write_bytes(first.read_bytes())
+    other = tmp_path / "c.gguf"
+    other.write_bytes(b"GGUF" + b"c" * 100)
+    a, b, c = [(await engine(model=path).ready()).fingerprint for path in (first, moved, other)]
+    assert a == b != c
+
+
+async def test_an_emoji_in_three_tokens_arrives_whole(engine, prompt):
+    async with aclosing(engine(pieces=["f09f", "98", "80", "21"]).stream(prompt())) as stream:
+        texts = [chunk.text async for chunk in stream if chunk.text]
+    assert texts == ["😀", "!"]
+
+
+async def test_two_asks_at_once_are_both_answered_one_after_the_other(engine, prompt, say):
+    # The stub's process ends at once when it is entered twice.
+    asked = engine(pause_s=0.002)
+    assert await asyncio.gather(say(asked, prompt("one")), say(asked, prompt("two"))) == ["abc", "abc"]
+
+
+async def test_the_newest_interactive_ask_is_answered_first_and_the_less_urgent_last(engine, prompt, say, events):
+    asked = engine(mode="endless")
+    assert (await anext(stream := asked.stream(prompt("running")))).text == "a"
+    assert [(await events.next())["what"] for _ in range(2)] == ["load", "begin"]
+    waiting = []
+    for name, priority in (("batch", Priority.BATCH), ("older", Priority.INTERACTIVE), ("newer", Priority.INTERACTIVE)):
+        waiting.append(asyncio.create_task(say(asked, prompt(name, priority=priority))))
+        await asyncio.sleep(0)
+    await stream.aclose()
+    await asyncio.gather(*waiting)
+    begun = [event["session"] for event in events.so_far() if event["what"] == "begin"]
+    assert begun == ["newer", "older", "batch"]
+
+
+async def test_closing_a_stream_ends_its_generation_before_the_close_returns(engine, prompt, say, events):
+    asked = engine(mode="endless")
+    stream = asked.stream(prompt("left"))
+    await anext(stream)
+    await stream.aclose()
+    assert {"what": "cancelled", "session": "left"} in events.so_far()
+    assert await say(asked, prompt("next")) == "abc"
+
+
+async def test_a_stalled_prompt_can_be_cancelled(engine, prompt, say, events):
+    asked = engine(mode="stalls")
+    pulling = asyncio.create_task(say(asked, prompt("stuck")))
+    while (await events.next())["what"] != "begin":
+        pass
+    pulling.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await pulling
+    assert events.so_far() == [{"what": "cancelled", "session": "stuck"}]
+    assert await say(asked, prompt("next")) == "abc"
+
+
+async def test_a_waiting_ask_can_be_cancelled_without_ever_beginning(engine, prompt, say, events):
+    asked = engine(mode="endless")
+    running = asked.stream(prompt("running"))
+    await anext(running)
+    waiting = asyncio.create_task(say(asked, prompt("waiting")))
+    await asyncio.sleep(0)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    await running.aclose()
+    assert await say(asked, prompt("next")) == "abc"
+    assert [event["session"] for event in events.so_far() if event["what"] == "begin"] == ["running", "next"]
+
+
+async def test_a_process_that_ignores_a_cancel_is_ended_and_replaced(engine, prompt, say, events):
+    asked = engine(mode="deaf", confirm_s=0.2)
+    pulling = asyncio.create_task(say(asked, prompt("stuck")))
+    while (await events.next())["what"] != "begin":
+        pass
+    pid = asked._running[0].child.pid
+    pulling.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await pulling
+    assert not is_alive(pid)
+    await asked.ready()
+    assert asked._running[0].child.pid != pid
+
+
+async def test_a_process_killed_in_the_middle_breaks_one_stream_and_the_next_ask_is_answered(engine, prompt, say):
+    asked = engine(mode="endless")
+    stream = asked.stream(prompt())
+    await anext(stream)
+    killed = asked._running[0].child
+    os.kill(killed.pid, signal.SIGKILL)
+    with pytest.raises(StreamBrokenError):
+        async for _ in stream:
+            pass
+    assert not killed.path.exists()
+    again = asked.stream(prompt())
+    assert (await anext(again)).text == "a"
+    await again.aclose()
+
+
+async def test_a_process_killed_while_idle_costs_nothing(engine, prompt, say):
+    asked = engine()
+    await asked.ready()
+    running = asked._running[0]
+    os.kill(running.child.pid, signal.SIGKILL)
+    await asyncio.wait([running.link._reading])
+    assert await say(asked, prompt()) == "abc"
+
+
+async def test_after_a_crash_the_restart_waits_out_its_pause(engine, prompt):
+    asked = engine(mode="endless", pauses_s=(60.0,))
+    stream = asked.stream(prompt())
+    await anext(stream)
+    os.kill(asked._running[0].child.pid, signal.SIGSEGV)
+    with pytest.raises(StreamBrokenError):
+        await anext(stream)
+    with pytest.raises(EngineBusyError, match="SIGSEGV") as caught:
+        await asked.ready()
+    assert 0 < caught.value.retry_after_s <= 60
+
+
+async def test_a_process_that_left_for_want_of_work_is_started_again_unnoticed(engine, prompt, say, model, stub):
+    asked = engine(command=[*stub(), "--idle=0.05"])
+    # Idle by our own argument: the setting counts whole minutes and comes later on the command line.
+    asked._settings = Local(idle_minutes=0)
+    await asked.ready()
+    running = asked._running[0]
+    assert await say(asked, prompt()) == "abc"
+    assert running.link is asked._running[0].link
+
+
+async def test_a_prompt_too_long_says_what_fits(engine, prompt, say):
+    with pytest.raises(ContextOverflowError) as caught:
+        await say(engine(mode="overflow"), prompt())
+    assert caught.value.limit_tokens == 4096
+
+
+async def test_a_decoder_that_raises_breaks_one_answer_only(engine, prompt, say):
+    asked = engine(mode="breaks")
+    with pytest.raises(StreamBrokenError):
+        await say(asked, prompt())
+    assert await say(asked, prompt()) == "abc"
+
+
+async def test_an_abort_at_load_with_layers_on_the_gpu_ends_on_the_cpu(engine, prompt, say, events):
+    told = []
+    asked = engine(gpu=True, dies="SIGABRT", dies_while="on_gpu", notify=told.append)
+    assert await say(asked, prompt()) == "abc"
+    loads = [(event["gpu_layers"], event["gpu_share"]) for event in events.so_far() if event["what"] == "load"]
+    assert loads == [(-1, 1.0), (-1, 0.5), (0, 1.0)]
+    assert len(told) == 1
+    assert "SIGABRT" in told[0]
+    assert "on the CPU only" in told[0]
+
+
+async def test_an_abort_at_load_is_cured_by_half_of_the_layers(engine, prompt, say, events):
+    told = []
+    asked = engine(gpu=True, dies="SIGABRT", dies_while="more_than_half_on_gpu", notify=told.append)
+    assert await say(asked, prompt()) == "abc"
+    assert [event["gpu_share"] for event in events.so_far() if event["what"] == "load"] == [1.0, 0.5]
+    assert "half of its layers" in told[0]
+
+
+async def test_an_illegal_instruction_is_cured_without_extra_buffers_and_the_message_has_the_build_line(engine, prompt, say, events):
+    told = []
+    asked = engine(dies="SIGILL", dies_while="extra_buffers", notify=told.append)
+    assert await say(asked, prompt()) == "abc"
+    assert [event["extra_buffers"] for event in events.so_far() if event["what"] == "load"] == [True, False]
+    assert len(told) == 1
+    assert explain.BUILD_LINE in told[0]
+
+
+async def test_what_worked_is_remembered_and_said_only_once(engine, events):
+    told = []
+    behaviour = {"dies": "SIGILL", "dies_while": "extra_buffers", "notify": told.append}
+    await engine(**behaviour).ready()
+    events.so_far()
+    await engine(**behaviour).ready()
+    assert [event["extra_buffers"] for event in events.so_far() if event["what"] == "load"] == [False]
+    assert len(told) == 1
+
+
+async def test_what_worked_is_forgotten_when_the_model_changes(engine, events, model):
+    behaviour = {"dies": "SIGILL", "dies_while": "extra_buffers"}
+    await engine(**behaviour).ready()
+    events.so_far()
+    model.write_bytes(b"GGUF" + bytes(2000))
+    await engine(**behaviour).ready()
+    assert [event["extra_buffers"] for event in events.so_far() if event["what"] == "load"] == [True, False]
+
+
+async def test_a_processor_that_nothing_cures_gets_the_build_line_and_is_left_alone_for_a_while(engine, events):
+    asked = engine(dies="SIGILL", pauses_s=(60.0,))
+    with pytest.raises(EngineUnavailableError, match="illegal instruction") as caught:
+        await asked.ready()
+    assert explain.BUILD_LINE in caught.value.remedy
+    assert len(events.so_far()) == 2
+    with pytest.raises(EngineUnavailableError):
+        await asked.ready()
+    assert events.so_far() == []
+
+
+async def test_a_load_error_names_the_file_and_what_the_library_said(engine, model):
+    with pytest.raises(EngineUnavailableError, match="tensor") as caught:
+        await engine(load_error="a tensor is missing").ready()
+    assert str(model) in caught.value.message
+    assert "local.model" in caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda path: None, "does not exist"),
+        (lambda path: path.mkdir(), "is a folder"),
+        (lambda path: path.write_text("<html>"), "not a GGUF file"),
+    ],
+)
+async def test_a_model_file_of_no_use_is_named_with_its_setting_and_works_once_mended(engine, prompt, say, tmp_path, make, says):
+    path = tmp_path / "other.gguf"
+    make(path)
+    asked = engine(model=path)
+    for _ in range(2):
+        with pytest.raises(EngineUnavailableError, match=says) as caught:
+            await asked.ready()
+        assert str(path) in caught.value.message
+        assert "local.model" in caught.value.remedy
+    if path.is_dir():
+        path.rmdir()
+    path.write_bytes(b"GGUF")
+    assert await say(asked, prompt()) == "abc"
+
+
+async def test_a_program_that_does_not_exist_is_an_error_in_words(engine, tmp_path):
+    with pytest.raises(EngineUnavailableError, match="cannot be started"):
+        await engine(command=[str(tmp_path / "nothing")]).ready()
+
+
+async def test_a_program_that_is_no_worker_is_an_error_in_words(engine):
+    command = [sys.executable, "-c", "import sys; print('no such thing', file=sys.stderr); sys.exit(9)"]
+    with pytest.raises(EngineUnavailableError, match=r"status 9.*no such thing"):
+        await engine(command=command).ready()
+
+
+async def test_a_process_that_hangs_while_it_loads_is_given_up(engine, events):
+    asked = engine(hangs=True, load_timeout_s=1.0)
+    with pytest.raises(EngineUnavailableError, match="hung"):
+        await asked.ready()
+    assert list(folders.runtime().iterdir()) == []
+
+
+async def test_many_asks_while_it_loads_start_one_process(engine, prompt, say, events):
+    asked = engine()
+    assert await asyncio.gather(*(say(asked, prompt(str(n))) for n in range(5))) == ["abc"] * 5
+    assert sum(event["what"] == "load" for event in events.so_far()) == 1
+
+
+async def test_a_caller_that_leaves_while_it_loads_does_not_stop_the_loading(engine, prompt, say, events):
+    asked = engine()
+    first = asyncio.create_task(asked.ready())
+    assert (await events.next())["what"] == "load"
+    first.cancel()
+    assert await say(asked, prompt()) == "abc"
+    assert sum(event["what"] == "load" for event in events.so_far()) == 0
+
+
+async def test_closing_leaves_no_process_and_no_socket(engine, prompt, say):
+    asked = engine()
+    await say(asked, prompt())
+    child = asked._running[0].child
+    assert stat.S_IMODE(child.path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(child.path.parent.stat().st_mode) == 0o700
+    await asked.aclose()
+    await asked.aclose()
+    assert not is_alive(child.pid)
+    assert list(folders.runtime().iterdir()) == []
+    with pytest.raises(EngineUnavailableError):
+        await asked.ready()
+
+
+async def test_closing_while_it_loads_leaves_no_process_and_no_socket(engine, events):
+    asked = engine(hangs=True)
+    loading = asyncio.create_task(asked.ready())
+    await events.next()
+    await asked.aclose()
+    with pytest.raises(asyncio.CancelledError):
+        await loading
+    assert list(folders.runtime().iterdir()) == []
+
+
+async def test_closing_in_the_middle_of_an_answer_ends_it(engine, prompt):
+    asked = engine(mode="endless")
+    stream = asked.stream(prompt())
+    await anext(stream)
+    await asked.aclose()
+    with pytest.raises(StreamBrokenError):
+        async for _ in stream:
+            pass
+
+
+async def test_a_deep_home_does_not_make_the_socket_path_too_long(engine, prompt, say, tmp_path, monkeypatch):
+    monkeypatch.setenv("MONKEYCODE_HOME", str(tmp_path / ("d" * 120)))
+    asked = engine()
+    assert await say(asked, prompt()) == "abc"
+    folder = asked._running[0].child.path.parent
+    await asked.aclose()
+    assert not folder.exists()
+
+
+async def test_loopback_serves_whoever_shows_the_token_and_nobody_else(engine, prompt, say):
+    asked = engine(loopback=True)
+    assert await say(asked, prompt()) == "abc"
+    path = asked._running[0].child.path
+    note = json.loads(path.read_text())
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    stranger = Link(*await asyncio.open_connection("127.0.0.1", note["port"]))
+    stranger.ask(lambda number: Generate(number, ()))
+    await asyncio.wait([stranger._reading], timeout=10)
+    assert not stranger.is_open
+    await stranger.aclose()
+    assert await say(asked, prompt()) == "abc"
+    await asked.aclose()
+    assert not path.exists()
+
+
+async def test_nothing_that_the_library_prints_reaches_our_standard_output(model, stub):
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, str(PARENT), str(model), *stub(prints=10_000), stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+    )
+    out, _ = await process.communicate(b"\n")
+    assert process.returncode == 0
+    assert [list(json.loads(line)) for line in out.splitlines()] == [["pid", "socket"]]
+
+
+@pytest.mark.parametrize("mode", ["endless", "stalls", "deaf"])
+async def test_the_process_ends_with_its_killed_parent_whatever_it_does(model, stub, mode, events):
+    parent = await asyncio.create_subprocess_exec(
+        sys.executable, str(PARENT), str(model), *stub(mode=mode), stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+    )
+    told = json.loads(await parent.stdout.readline())
+    path = Path(told["socket"])
+    witness = await Link.open(path)
+    await witness.loaded()
+    witness.ask(lambda number: Generate(number, (), session="witness"))
+    while (await events.next())["what"] != "begin":
+        pass
+    parent.kill()
+    await parent.wait()
+    async with asyncio.timeout(2):
+        await asyncio.wait([witness._reading])
+    await witness.aclose()
+    assert not path.exists()
+    for _ in range(100):
+        if not is_alive(told["pid"]):
+            break
+        await asyncio.sleep(0.01)  # it has let go of everything; only the system still has to forget it
+    assert not is_alive(told["pid"])
+
+
+async def test_two_clients_share_one_process(engine, prompt, say):
+    asked = engine(pause_s=0.002)
+    await asked.ready()
+    other = await Link.open(asked._running[0].child.path)
+    assert (await other.loaded()).name == "stub"
+    assert other.build == Starting(other.build).build
+    answer = other.ask(lambda number: Generate(number, (), session="other"))
+    mine, theirs = await asyncio.gather(say(asked, prompt()), _texts(answer))
+    assert mine == theirs == "abc"
+    await other.aclose()
+
+
+async def test_a_client_that_leaves_takes_its_asks_with_it_and_nothing_else(engine, prompt, say, events):
+    asked = engine(mode="endless")
+    await asked.ready()
+    other = await Link.open(asked._running[0].child.path)
+    answer = other.ask(lambda number: Generate(number, (), session="other"))
+    await anext(answer.events())
+    await other.aclose()
+    assert await say(asked, prompt()) == "abc"
+    assert {"what": "cancelled", "session": "other"} in events.so_far()
+
+
+async def test_a_malformed_frame_costs_its_own_connection_only(engine, prompt, say):
+    asked = engine()
+    await asked.ready()
+    reader, writer, _ = await rendezvous.connect(asked._running[0].child.path)
+    writer.write(b"\x00\x00\x00\x03abc")
+    assert await reader.read() == b""
+    writer.close()
+    await writer.wait_closed()
+    assert await say(asked, prompt()) == "abc"
+
+
+async def _texts(answer):
+    return "".join([event.text async for event in answer.events() if not isinstance(event, Done)])
