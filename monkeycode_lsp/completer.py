@@ -33,6 +33,11 @@ logger = logging.getLogger(__name__)
 GRACE_S = 0.1
 """A generation whose ask was cancelled lives on so long: editors cancel just before they ask again."""
 MOST_RUNNING = 32
+READ_S = 2.0
+"""A prompt that nothing is known of should be read in so long; a slow processor gets a smaller window."""
+_LEAST_SCALE = 0.15
+_TELLING_TOKENS = 64
+"""So many tokens read tell the speed."""
 
 _numbers = itertools.count(1)
 
@@ -41,7 +46,7 @@ class Completer:
     """One configuration's pipeline.
 
     The mutable state is the running generation of each document, the typing rhythm, the window's
-    scale (shrunk when a model says that a prompt is too long) and the model once it is known.
+    scale (by what the model takes and how fast it reads) and the model once it is known.
     """
 
     def __init__(
@@ -53,8 +58,10 @@ class Completer:
         turn: Turn,
         outcomes: Outcomes,
         report: Callable[[MonkeyCodeError], None],
+        read_s: float = READ_S,
     ) -> None:
         self.settings = settings
+        self._read_s = read_s
         self._engine = engine
         self._recall = recall
         self._turn = turn
@@ -65,7 +72,8 @@ class Completer:
         self._running: dict[str, Generation] = {}
         self._stopping: set[asyncio.Task[None]] = set()
         self._rhythm = debounce.Rhythm()
-        self._scale = 1.0
+        self._most_scale = 1.0
+        self._speed_scale = 1.0
         self._model: Model | None = None
         self._ready: asyncio.Task[Model] | None = None
 
@@ -101,7 +109,7 @@ class Completer:
         rule = self._gate.refuses(ask, n_nuls=n_nuls)
         if rule:
             return log.nothing(OutcomeKind.GATED, rule)
-        window = windows.around(ask.snapshot, self.settings.context, ask.selected, scale=self._scale)
+        window = windows.around(ask.snapshot, self.settings.context, ask.selected, scale=min(self._most_scale, self._speed_scale))
         log.saw(window)
         rule = self._gate.declines(ask, window)
         log.stages.end("gate")
@@ -136,7 +144,7 @@ class Completer:
         log.stages.end("engine")
         log.measured(generation)
         if isinstance(generation.error, ContextOverflowError) and not adopted and self._shrink(generation.error):
-            window = windows.around(ask.snapshot, self.settings.context, ask.selected, scale=self._scale)
+            window = windows.around(ask.snapshot, self.settings.context, ask.selected, scale=min(self._most_scale, self._speed_scale))
             return await self._ask_engine(ask, window, log)
         return self._answer(ask, window, generation, log, adopted=adopted)
 
@@ -151,26 +159,30 @@ class Completer:
             self._report(generation.error)
         elif not generation.complete and not generation.running and not explicit:
             return log.nothing(OutcomeKind.FAILED, "The engine's answer was cut off.")
-        text = self._clean(generation, explicit=explicit)
+        cleaned = self._clean(generation, explicit=explicit)
+        text = cleaned.text
         log.stages.end("clean")
+        if generation.complete:
+            self._learn(generation)
         if generation.complete and text:
-            if generation.first_ms is not None:
-                self._rhythm = self._rhythm.with_engine(generation.first_ms)
             self._keep(uri, generation, text)
         rest = continues(generation.window, text, window) if text else None
         if not rest:
             late = generation.running and not text
             return log.nothing(
-                OutcomeKind.EMPTY, "The engine did not answer in time (setting completion.deadlineMs)." if late else _why_empty(generation)
+                OutcomeKind.EMPTY,
+                "The engine did not answer in time (setting completion.deadlineMs)."
+                if late
+                else _why_empty(generation, cleaned.emptied_by),
             )
         origin = Origin.ADOPTED if adopted else Origin.ENGINE
         return log.shows(Suggestion(rest, origin=origin, confidence=generation.confidence))
 
-    def _clean(self, generation: Generation, *, explicit: bool) -> str:
+    def _clean(self, generation: Generation, *, explicit: bool) -> filters.Cleaned:
         text = generation.text
         if (generation.finish is Finish.LENGTH or not generation.complete) and "\n" in text.strip("\n"):
             text = text[: text.rstrip("\n").rfind("\n")]  # the last line is only a part of what it would be
-        return filters.clean(text, generation.window, plan=generation.plan, explicit=explicit)
+        return filters.explained(text, generation.window, plan=generation.plan, explicit=explicit)
 
     def _keep(self, uri: str, generation: Generation, text: str) -> None:
         if self.settings.cache.enabled:
@@ -236,15 +248,31 @@ class Completer:
 
     def _shrink(self, error: ContextOverflowError) -> bool:
         """Remember that the window must be smaller; whether another try makes sense."""
-        context = self.settings.context
-        wanted = context.prefix_tokens + context.suffix_tokens + context.snippet_tokens
-        scale = self._scale * 0.5
+        scale = min(self._most_scale, self._speed_scale) * 0.5
         if error.limit_tokens is not None:
-            scale = min(scale, 0.8 * (error.limit_tokens - self.settings.completion.max_tokens) / wanted)
+            scale = min(scale, 0.8 * (error.limit_tokens - self.settings.completion.max_tokens) / self._wanted_tokens)
         if scale <= 0.01:  # noqa: PLR2004 - a hundredth of the budget is no window any more
             return False
-        self._scale = scale
+        self._most_scale = scale
         return True
+
+    def _learn(self, generation: Generation) -> None:
+        """How fast this engine reads and answers.  The window changes in large steps only, so that the KV cache stays of use."""
+        if generation.first_ms is None:
+            return
+        self._rhythm = self._rhythm.with_engine(generation.first_ms)
+        n_read = generation.usage.read
+        if n_read is None or n_read < _TELLING_TOKENS:
+            return
+        scale = self._read_s * n_read / (generation.first_ms / 1e3) / self._wanted_tokens
+        scale = min(1.0, max(_LEAST_SCALE, scale))
+        if not 1 / 1.5 < scale / self._speed_scale < 1.5:  # noqa: PLR2004 - half as much again
+            self._speed_scale = scale
+
+    @property
+    def _wanted_tokens(self) -> int:
+        context = self.settings.context
+        return context.prefix_tokens + context.suffix_tokens
 
     def _scope(self, model: Model, ask: Ask) -> str:
         return f"{model.fingerprint}\0{self._settings_scope}\0{ask.snapshot.workspace}"
@@ -338,10 +366,12 @@ class _Log:
         )
 
 
-def _why_empty(generation: Generation) -> str:
+def _why_empty(generation: Generation, emptied_by: str) -> str:
     if not generation.text.strip():
         return "The model had nothing to add here."
-    return "What the model said did not fit here (it repeated the text around the cursor or broke off)."
+    if emptied_by:
+        return f"What the model said did not fit here (rule: {emptied_by})."
+    return "What the model said does not continue the text as it is now."
 
 
 def _fingerprint(settings: config.Config) -> str:

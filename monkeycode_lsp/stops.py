@@ -63,6 +63,10 @@ def plan(window: Window, mode: Literal["auto", "always", "never"]) -> Plan:
 
 def find(text: str, window: Window, plan: Plan) -> Stop | None:
     """Where the answer so far is complete; None: let it go on."""
+    n_thought = markers.n_thought(text)
+    if n_thought:
+        stop = find(text[n_thought:], window, plan)
+        return Stop(stop.at + n_thought, stop.reason) if stop else None
     leak = markers.start(text, window)
     if fences.may_open(text, window):
         return None if leak is None else Stop(leak, "a control token")

@@ -20,7 +20,7 @@ import subprocess
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 EVENT_STREAM = "text/event-stream"
 _COMPLETIONS = ("/v1/completions", "/v1/chat/completions", "/v1/fim/completions", "/completion", "/infill", "/api/generate")
@@ -212,7 +212,7 @@ class CompletionServer:
         self._arrived = asyncio.Condition()
         self._connections: set[_Connection] = set()
 
-    async def __aenter__(self) -> CompletionServer:
+    async def __aenter__(self) -> Self:
         loop = asyncio.get_running_loop()
         self._server = await loop.create_server(lambda: _Connection(self), "127.0.0.1", self._port, ssl=self._tls)
         self.port = self._server.sockets[0].getsockname()[1]
@@ -357,7 +357,7 @@ class BlackHole:
         self._waiting = []
         for _ in range(8):
             client = socket.socket()
-            client.setblocking(False)
+            client.settimeout(0)
             client.connect_ex(address)
             self._waiting.append(client)
         return f"http://127.0.0.1:{address[1]}"

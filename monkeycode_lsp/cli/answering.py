@@ -42,7 +42,8 @@ def prepare(settings: config.Config, out: Console, *, yes: bool, again: str) -> 
             raise EngineUnavailableError("The engine is switched off (setting engine).", remedy="Choose one: --engine local")
         case "local":
             require_runtime(settings.local)
-            return f"{fetch.local_model(settings.local, out, yes=yes, again=again).name} answers, on this machine."
+            path = fetch.local_model(settings.local, out, yes=yes, again=again)
+            return f"{fetch.title(path)} answers, on this machine."
 
 
 def require_runtime(local: config.Local) -> None:

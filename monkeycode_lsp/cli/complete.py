@@ -74,7 +74,7 @@ def _place(_ctx: click.Context, _argument: click.Parameter, value: str) -> Place
 @options.engine_options
 @click.option("--json", "as_json", is_flag=True, help="As JSON, with the outcome and its timings.")
 @click.pass_context
-def complete(ctx: click.Context, *, where: Place, as_json: bool, **chosen: Any) -> None:
+def complete(ctx: click.Context, /, *, where: Place, as_json: bool, **chosen: Any) -> None:
     """Print one suggestion for a place in a file.
 
     Line and column count from 1, columns in characters; without COL it is the line's end.

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
+from pathlib import Path
+
 import msgspec
+
+COMMAND = "monkeycode-lsp"
 
 
 class Editor(msgspec.Struct, frozen=True):
@@ -60,6 +66,16 @@ VSCODE = Editor(
 )
 
 EDITORS = (NEOVIM, HELIX, VSCODE)
+
+
+def here() -> tuple[Editor, ...]:
+    """The same with the command's whole path where an editor would not find it by its name."""
+    program = Path(sys.executable).with_name(COMMAND + (".exe" if sys.platform == "win32" else ""))
+    in_environment = sys.prefix != sys.base_prefix  # its commands are on PATH only where it is activated
+    if not program.is_file() or (shutil.which(COMMAND) and not in_environment):
+        return EDITORS
+    path = program.as_posix()
+    return tuple(msgspec.structs.replace(editor, lines=editor.lines.replace(COMMAND, path)) for editor in EDITORS)
 
 
 def text(editor: Editor) -> str:

@@ -68,10 +68,10 @@ def _confirm(out: Console) -> None:
 
 
 def _tell(found: tuple[runtimes.Runtime, ...], out: Console) -> int:
-    table = terminal.table("engine", "version", "state", "accelerators")
+    table = terminal.table("engine", "version", "state", "hardware")
     for runtime in found:
         state = terminal.plain(runtime.state, style={True: "green", False: "red", None: "yellow"}[runtime.works])
-        table.add_row(runtime.title, runtime.version or "-", state, ", ".join(runtime.accelerators) or "-")
+        table.add_row(runtime.title, runtime.version or "-", state, ", ".join(runtime.hardware) or "-")
     out.print(table)
     for runtime in found:
         if runtime.remedy:

@@ -37,6 +37,13 @@ def local_model(settings: Local, out: Console, *, yes: bool, again: str) -> Path
     return fetch(entry, out)
 
 
+def title(path: Path) -> str:
+    """The name that the catalogue has for a file, else its own."""
+    from monkeycode_lsp.models import catalogue  # noqa: PLC0415 - only when a local engine answers
+
+    return next((entry.title for entry in catalogue.entries() if entry.file == path.name), path.name)
+
+
 def describe(entry: Entry) -> str:
     """What it is, how big, under which licence and from where."""
     return f"{entry.title} ({terminal.size(entry.about_bytes)}, {entry.licence}, {entry.repository} on the hub)"

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import msgspec
 
@@ -17,12 +18,13 @@ from monkeycode_lsp.errors import EngineError, MonkeyCodeError
 T = TypeVar("T")
 
 _TEST_S = 90.0
-_NO_MODEL = "installed; not tested, because no model is here"
+_UNTESTED = "installed, not tested"
 
 
 class Runtime(msgspec.Struct, frozen=True, rename="camel"):
     """One of them."""
 
+    kind: Literal["native", "managed"]
     title: str
     installed: bool
     state: str
@@ -30,16 +32,17 @@ class Runtime(msgspec.Struct, frozen=True, rename="camel"):
     works: bool | None = None
     """None: not installed, or not tested."""
     version: str = ""
-    accelerators: tuple[str, ...] = ()
+    hardware: tuple[str, ...] = ()
+    """Processor features, back ends and devices that it uses."""
     remedy: str = ""
 
 
-async def look(local: config.Local) -> tuple[Runtime, ...]:
-    """Both, side by side; the self-tests load the model that is here."""
-    try:
-        model = await asyncio.to_thread(find_model, local)
-    except MonkeyCodeError:
-        model = None
+async def look(local: config.Local, *, test: bool = True) -> tuple[Runtime, ...]:
+    """Both, side by side; a self-test loads the model that is here."""
+    model: Path | None = None
+    if test:
+        with contextlib.suppress(MonkeyCodeError):
+            model = await asyncio.to_thread(find_model, local)
     return tuple(await asyncio.gather(native_runtime(local, model), managed_runtime(local, model)))
 
 
@@ -47,15 +50,15 @@ async def native_runtime(local: config.Local, model: Path | None) -> Runtime:
     """llama-cpp-python."""
     title = "llama-cpp-python (full engine)"
     if not selftest.is_installed():
-        return Runtime(title, installed=False, state="not installed", remedy="The full engine: monkeycode engine install")
+        return Runtime("native", title, installed=False, state="not installed", remedy="The full engine: monkeycode engine install")
     try:
         build = await _bounded(selftest.build_info())
-        known = Runtime(title, installed=True, state=_NO_MODEL, version=build.version, accelerators=build.accelerators)
+        known = Runtime("native", title, installed=True, state=_UNTESTED, version=build.version, hardware=build.accelerators)
         if model is None:
             return known
         verdict = await _bounded(selftest.check(settings=local, model=model))
     except EngineError as exc:
-        return Runtime(title, installed=True, state=f"fails: {exc.message}", works=False, remedy=exc.remedy)
+        return Runtime("native", title, installed=True, state=f"fails: {exc.message}", works=False, remedy=exc.remedy)
     if verdict.attempt is None:
         return msgspec.structs.replace(known, state=f"fails: {verdict.message}", works=False, remedy=verdict.remedy)
     return msgspec.structs.replace(known, state=verdict.message or "works", works=True)
@@ -65,12 +68,16 @@ async def managed_runtime(local: config.Local, model: Path | None) -> Runtime:
     """xllamacpp, or a llama-server on PATH."""
     title = "llama-server (prebuilt engine)"
     if not managed.is_installed():
-        return Runtime(title, installed=False, state="not installed", remedy="The prebuilt engine: pip install 'monkeycode-lsp[prebuilt]'")
-    known = Runtime(title, installed=True, state=_NO_MODEL, version=managed.find_program() or "")
+        return Runtime(
+            "managed", title, installed=False, state="not installed", remedy="The prebuilt engine: pip install 'monkeycode-lsp[prebuilt]'"
+        )
+    known = Runtime("managed", title, installed=True, state=_UNTESTED, version=managed.find_program() or "")
     try:
         if managed.has_package():
             build = await _bounded(managed.about())
-            known = msgspec.structs.replace(known, version=f"xllamacpp {build.version}", accelerators=build.devices)
+            known = msgspec.structs.replace(
+                known, version=f"xllamacpp {build.version}", hardware=tuple(filter(None, map(str.strip, build.devices)))
+            )
         if model is None:
             return known
         await _bounded(managed.self_test(settings=local, model=model))
@@ -84,4 +91,6 @@ async def _bounded(test: Awaitable[T]) -> T:
         async with asyncio.timeout(_TEST_S):
             return await test
     except TimeoutError:
-        raise EngineError(f"It did not come to an end within {_TEST_S:g} seconds.", remedy="Try again when the machine is less busy.") from None
+        raise EngineError(
+            f"It did not come to an end within {_TEST_S:g} seconds.", remedy="Try again when the machine is less busy."
+        ) from None

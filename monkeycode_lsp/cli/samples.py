@@ -49,13 +49,16 @@ class Item:
     quantity: int
 
 
+def cheapest(items: list[Item]) -> Item:
+    return min(items, key=lambda item: item.price)
+
+
 def total_value(items: list[Item]) -> float:
-    """The value of everything in stock."""
     return <CURSOR>
 
 
-def cheapest(items: list[Item]) -> Item:
-    return min(items, key=lambda item: item.price)
+def names(items: list[Item]) -> list[str]:
+    return sorted(item.name for item in items)
 ''',
     ),
     _sample(

@@ -18,7 +18,7 @@ from rich.text import Text
 OPEN, CLOSE = ">>", "<<"
 """Around a suggestion where there are no colours."""
 GHOST = "not bold italic bright_black"
-_PLAIN_WIDTH = 160
+_PLAIN_WIDTH = 2000
 _STEP_PERCENT = 10
 
 

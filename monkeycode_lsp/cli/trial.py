@@ -38,7 +38,7 @@ def trial(*, yes: bool, **chosen: Any) -> None:
     out.print(answering.prepare(resolved, out, yes=yes, again="monkeycode try --yes"), markup=False)
     asyncio.run(_show_all(tree, out))
     out.print("To have this in your editor:\n", style="bold")
-    for editor in editors.EDITORS:
+    for editor in editors.here():
         out.print(editors.text(editor), markup=False, soft_wrap=True)
 
 

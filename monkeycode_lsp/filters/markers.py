@@ -35,6 +35,12 @@ def without_markers(text: str, window: Window) -> str:
     return text[: piece.start()] if piece else text
 
 
+def n_thought(text: str) -> int:
+    """Length of a thinking model's monologue before its answer."""
+    thought = _THOUGHT.match(text)
+    return thought.end() if thought else 0
+
+
 def without_thoughts(text: str, _window: Window) -> str:
-    """A thinking model's monologue before its answer."""
-    return _THOUGHT.sub("", text, count=1)
+    """The answer without what led to it."""
+    return text[n_thought(text) :]

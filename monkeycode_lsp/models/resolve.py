@@ -123,9 +123,7 @@ def remove(name: str, *, folder: Path | None = None) -> Removed:
     """Delete a model and what is left of its downloads from our folder; another program's file stays."""
     folder = folders.models() if folder is None else folder
     entry = catalogue.lookup(name)
-    file = Path(name).name
-    if entry is not None and not (folder / file).is_file():
-        file = entry.file
+    file = entry.file if entry else Path(name).name
     checked = receipt.read(folder, file)
     left = Path(checked.path) if checked is not None and Path(checked.path).parent != folder else None
     doomed = [folder / file, folder / f"{file}.part", folder / f"{file}.damaged"]

@@ -20,7 +20,7 @@ async def test_control_markers_are_never_shown(scene, tail, in_pieces):
     assert shown.text == "a + b"
 
 
-@pytest.mark.parametrize("tail", ["<｜end▁of▁sentence｜><｜begin▁of▁sentence｜>import", "<｜fim▁hole｜>y"])
+@pytest.mark.parametrize("tail", ["<\uff5cend▁of▁sentence\uff5c><\uff5cbegin▁of▁sentence\uff5c>import", "<\uff5cfim▁hole\uff5c>y"])
 async def test_markers_with_full_width_bars_are_never_shown(scene, tail):
     # TabbyML/vim-tabby#19
     assert (await scene.show("y = ‸", "x" + tail)).text == "x"

@@ -9,7 +9,7 @@ pytestmark = pytest.mark.e2e
 
 QWEN = "<|fim_prefix|>a<|fim_suffix|>b<|fim_middle|>"
 STARCODER = "<fim_prefix>a<fim_suffix>b<fim_middle>"
-DEEPSEEK = "<｜fim▁begin｜>a<｜fim▁hole｜>b<｜fim▁end｜>"
+DEEPSEEK = "<\uff5cfim▁begin\uff5c>a<\uff5cfim▁hole\uff5c>b<\uff5cfim▁end\uff5c>"
 
 
 async def no_suffix(exchange):

@@ -6,7 +6,7 @@ import pytest
 
 from monkeycode_lsp import config
 from monkeycode_lsp.completer import Completer
-from monkeycode_lsp.domain import Origin, OutcomeKind
+from monkeycode_lsp.domain import Chunk, Finish, Origin, OutcomeKind, Usage
 from monkeycode_lsp.engines.scripted import Answer, ScriptedEngine
 from monkeycode_lsp.errors import ContextOverflowError, SupersededError
 from monkeycode_lsp.observe.outcomes import Outcomes
@@ -17,7 +17,7 @@ from tests.unit.places import ask
 
 
 class Pipeline:
-    def __init__(self, answers=("return a + b",), engine=None, **settings):
+    def __init__(self, answers=("return a + b",), engine=None, read_s=2.0, **settings):
         tree = {"debounce": {"mode": "off"}} | settings
         self.engine = engine or ScriptedEngine(list(answers))
         self.outcomes = Outcomes()
@@ -31,6 +31,7 @@ class Pipeline:
             turn=Turn(),
             outcomes=self.outcomes,
             report=self.reports.append,
+            read_s=read_s,
         )
 
     async def __call__(self, marked, **how):
@@ -239,3 +240,35 @@ async def test_many_asks_leave_nothing_behind():
     assert pipeline.engine.n_running == 0
     assert not pipeline.completer._running
     assert len(asyncio.all_tasks()) == 1
+
+
+class Reader(ScriptedEngine):
+    speed = 100_000.0
+
+    async def stream(self, prompt):
+        self.prompts.append(prompt)
+        n = len(prompt.prefix) // 3
+        await asyncio.sleep(n / self.speed)
+        yield Chunk("x", finish=Finish.STOP, usage=Usage(reused=0, read=n, generated=1))
+
+    @property
+    def sizes(self):
+        return [len(prompt.prefix) for prompt in self.prompts]
+
+
+async def test_a_slow_reader_gets_a_smaller_window_and_a_fast_one_the_whole():
+    pipeline = Pipeline(engine=Reader([]), read_s=0.04)
+    long = "x = 1\n" * 1_000
+    await pipeline(long + "a = ‸")
+    await pipeline(long + "b = ‸")
+    pipeline.engine.speed = 10_000.0  # a thousand tokens take a tenth of a second
+    await pipeline(long + "c = ‸")
+    await pipeline(long + "d = ‸")
+    pipeline.engine.speed = 100_000.0
+    await pipeline(long + "e = ‸")
+    await pipeline(long + "f = ‸")
+    first, second, third, small, _, last = pipeline.engine.sizes
+    assert abs(first - second) < 10
+    assert abs(first - third) < 10
+    assert small < 0.6 * first
+    assert last > 0.9 * first

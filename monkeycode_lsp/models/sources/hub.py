@@ -156,8 +156,10 @@ class Hub:
                 file.cut(0)
                 raise _CutError("the part that is here does not fit the hub's file", pause_s=0.0)
             _refuse_status(response)
-            if response.status_code != _PARTIAL or _range_start(response) != file.size:
-                file.cut(0)
+            start = _start(response)
+            if start is None or start > file.size:
+                raise DownloadError("sends another part of the file than it was asked for.")
+            file.cut(start)
             if not wanted.sha256:
                 raise DownloadError(
                     "announces no checksum for this file, so it could not be checked.", remedy="Unset HF_ENDPOINT, or choose another model."
@@ -233,7 +235,10 @@ def _refuse_status(response: httpx.Response) -> None:
     raise DownloadError(f"answers HTTP {status}.")
 
 
-def _range_start(response: httpx.Response) -> int | None:
+def _start(response: httpx.Response) -> int | None:
+    """Where in the file the body begins: at its start, unless the hub did what we asked."""
+    if response.status_code == _OK:
+        return 0
     match = re.match(r"bytes (\d+)-", response.headers.get("Content-Range", ""))
     return int(match.group(1)) if match else None
 

@@ -21,6 +21,8 @@ class HubServer:
         self.store_url = ""
         self.ranges = True
         self.tells_length = True
+        self.range_shift = 0
+        """Added to where a range was asked to begin."""
         self.statuses: list[int] = []
         """Answered first, one a request."""
         self.retry_after = ""
@@ -102,7 +104,7 @@ class HubServer:
         total, start = len(self.content), 0
         wanted = re.match(r"bytes=(\d+)-", handler.headers.get("Range", "")) if self.ranges else None
         if wanted:
-            start = int(wanted.group(1))
+            start = max(0, int(wanted.group(1)) + self.range_shift)
             if start >= total:
                 handler.send_response(416)
                 handler.send_header("Content-Range", f"bytes */{total}")

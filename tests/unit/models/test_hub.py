@@ -79,6 +79,22 @@ def test_a_server_that_ignores_ranges_sends_all_again(hub_server, tmp_path, hear
     hub_server.ranges = False
     leave_part(tmp_path, CONTENT[:200_000])
     assert fetch(hub_server, tmp_path, heard).read_bytes() == CONTENT
+    assert len(hub_server.transfers) == 1
+
+
+def test_a_range_that_begins_earlier_is_used_from_there(hub_server, tmp_path, heard):
+    hub_server.range_shift = -50_000
+    leave_part(tmp_path, CONTENT[:200_000])
+    assert fetch(hub_server, tmp_path, heard).read_bytes() == CONTENT
+    assert len(hub_server.transfers) == 1
+
+
+def test_a_range_that_leaves_a_gap_is_refused(hub_server, tmp_path, heard):
+    hub_server.range_shift = 10
+    leave_part(tmp_path, CONTENT[:200_000])
+    with pytest.raises(DownloadError, match="sends another part of the file"):
+        fetch(hub_server, tmp_path, heard)
+    assert (tmp_path / f"{samples.entry().file}.part").read_bytes() == CONTENT[:200_000]
 
 
 def test_a_part_longer_than_the_file_is_thrown_away(hub_server, tmp_path, heard):

@@ -4,7 +4,9 @@ import hashlib
 import os
 import subprocess
 import sys
+import tempfile
 import threading
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -220,3 +222,18 @@ def test_without_a_pinned_hash_a_whole_model_of_that_name_is_used(tmp_path, hear
     path = pull.pull(entry, progress=heard, sources=[LocalFiles(Places(folders=(theirs,)))], folder=tmp_path / "models")
     assert path.samefile(theirs / f"b-{entry.file}")
     assert receipt.read(tmp_path / "models", entry.file).sha256 == hashlib.sha256(samples.gguf()).hexdigest()
+
+
+def test_a_file_on_another_disk_is_used_where_it_is(tmp_path, heard):
+    other_disk = Path("/dev/shm")
+    if not other_disk.is_dir() or other_disk.stat().st_dev == tmp_path.stat().st_dev:
+        pytest.skip("needs two file systems")
+    with tempfile.TemporaryDirectory(dir=other_disk) as there:
+        theirs = Path(there) / ENTRY.file
+        theirs.write_bytes(CONTENT)
+        sources = [LocalFiles(Places(folders=(Path(there),)))]
+        assert pull.pull(ENTRY, progress=heard, sources=sources, folder=tmp_path / "models") == theirs
+        heard.calls.clear()
+        assert pull.pull(ENTRY, progress=heard, sources=[], folder=tmp_path / "models") == theirs
+        assert heard.calls == []
+        assert not (tmp_path / "models" / ENTRY.file).exists()

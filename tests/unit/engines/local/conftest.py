@@ -78,7 +78,18 @@ async def engine(model, stub):
     """Makes engines around the stub; closes them."""
     engines = []
 
-    def make(*, settings=None, notify=lambda message: None, model=model, command=None, pauses_s=(0.0,), confirm_s=3.0, load_timeout_s=60.0, loopback=False, **behaviour):
+    def make(
+        *,
+        settings=None,
+        notify=lambda message: None,
+        model=model,
+        command=None,
+        pauses_s=(0.0,),
+        confirm_s=3.0,
+        load_timeout_s=60.0,
+        loopback=False,
+        **behaviour,
+    ):
         engines.append(
             NativeEngine(
                 settings=settings or Local(),

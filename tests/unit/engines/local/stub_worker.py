@@ -33,7 +33,8 @@ class Behaviour(msgspec.Struct, frozen=True):
     """Bytes written to descriptor 1 while it loads."""
     pieces: tuple[str, ...] = ("61", "62", "63")
     """The answer's tokens, as hex."""
-    mode: Literal["answers", "endless", "stalls", "deaf", "overflow", "breaks"] = "answers"
+    idle_s: float = 0.0
+    mode: Literal["answers", "endless", "stalls", "deaf", "overflow", "breaks", "leaves"] = "answers"
     """Of the first ask of this process; the others are answered."""
     pause_s: float = 0.0
     """Between two tokens."""
@@ -90,6 +91,9 @@ class StubDecoder:
             raise GenerationError("overflow", "Too long.", limit_tokens=4096)
         if mode == "breaks":
             raise ZeroDivisionError
+        if mode == "leaves" and not os.path.exists(mark := self.behaviour.events + ".left"):
+            os.close(os.open(mark, os.O_CREAT))
+            os._exit(0)
         if mode == "deaf":
             threading.Event().wait()
         pause = threading.Event()
@@ -100,7 +104,7 @@ class StubDecoder:
                 self.tell("cancelled", session=ask.session)
                 yield Done(ask.id, "cancelled", reused=3, read=2)
                 return
-            pause.wait(self.behaviour.pause_s or (0.002 if mode != "answers" else 0))
+            pause.wait(self.behaviour.pause_s or (0.002 if mode in {"endless", "stalls"} else 0))
             if mode == "stalls":
                 continue
             if text := assembler.feed(bytes.fromhex(pieces[0] if mode == "endless" else pieces.pop(0))):
@@ -115,7 +119,8 @@ class StubDecoder:
 
 def main():
     behaviour = msgspec.json.decode(sys.argv[1], type=Behaviour)
-    return worker.main(sys.argv[2:], make_decoder=lambda options: StubDecoder(options, behaviour))
+    more = [f"--idle={behaviour.idle_s}"] if behaviour.idle_s else []
+    return worker.main([*sys.argv[2:], *more], make_decoder=lambda options: StubDecoder(options, behaviour))
 
 
 if __name__ == "__main__":

@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 
 from monkeycode_lsp import folders
-from monkeycode_lsp.config import Local
 from monkeycode_lsp.domain import Finish, Priority, Usage
 from monkeycode_lsp.engines.local import explain, rendezvous
 from monkeycode_lsp.engines.local.link import Link
@@ -174,14 +173,20 @@ async def test_after_a_crash_the_restart_waits_out_its_pause(engine, prompt):
     assert 0 < caught.value.retry_after_s <= 60
 
 
-async def test_a_process_that_left_for_want_of_work_is_started_again_unnoticed(engine, prompt, say, model, stub):
-    asked = engine(command=[*stub(), "--idle=0.05"])
-    # Idle by our own argument: the setting counts whole minutes and comes later on the command line.
-    asked._settings = Local(idle_minutes=0)
-    await asked.ready()
-    running = asked._running[0]
+async def test_a_process_leaves_when_it_is_idle_and_the_next_ask_starts_another(engine, prompt, say):
+    asked = engine(idle_s=0.05)
     assert await say(asked, prompt()) == "abc"
-    assert running.link is asked._running[0].link
+    running = asked._running[0]
+    await asyncio.wait([running.link._reading], timeout=10)
+    assert await say(asked, prompt()) == "abc"
+    assert not running.child.path.exists()
+    assert not is_alive(running.child.pid)
+
+
+async def test_an_ask_that_meets_a_leaving_process_goes_to_the_next_one(engine, prompt, say, events):
+    asked = engine(mode="leaves", pauses_s=(60.0,))
+    assert await say(asked, prompt()) == "abc"
+    assert [event["what"] for event in events.so_far()] == ["load", "begin", "load", "begin"]
 
 
 async def test_a_prompt_too_long_says_what_fits(engine, prompt, say):

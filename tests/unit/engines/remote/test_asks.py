@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import importlib.util
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from monkeycode_lsp import prompt
+from monkeycode_lsp import config, prompt
 from monkeycode_lsp.domain import Finish, Usage
 from monkeycode_lsp.engines.remote.engine import RemoteEngine
-from monkeycode_lsp import config
 from monkeycode_lsp.errors import ContextOverflowError, EngineRefusedError, EngineUnavailableError, StreamBrokenError
 from tests.servers import Authority, CompletionServer, Exchange, event, reply, status, stream, unused_port
 from tests.unit.engines.remote import asking
@@ -257,6 +257,8 @@ async def test_http2_without_its_package_is_said_and_does_no_harm() -> None:
     told: list[str] = []
     async with CompletionServer() as server, asking.engine(server.url, told=told, remote={"http2": True}) as engine:
         assert await asking.answer(engine) == "ok"
+    missing = importlib.util.find_spec("h2") is None
+    assert [("h2" in text) for text in told] == [True] * missing
 
 
 async def test_a_closed_engine_ends_its_streams() -> None:

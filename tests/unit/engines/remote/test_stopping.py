@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import itertools
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -43,7 +45,7 @@ def test_the_first_of_several_wins() -> None:
 def test_cutting_into_chunks_changes_nothing(stops: list[str], text: str, data: st.DataObject) -> None:
     cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=6)))
     edges = [0, *cuts, len(text)]
-    shown, hit = through(stops, *(text[a:b] for a, b in zip(edges, edges[1:], strict=False)))
+    shown, hit = through(stops, *(text[a:b] for a, b in itertools.pairwise(edges)))
     assert hit == any(stop in text for stop in stops)
     assert text.startswith(shown)
     assert not any(stop in shown for stop in stops)

@@ -73,11 +73,11 @@ async def test_a_clean_close_with_neither_is_a_broken_answer() -> None:
 
 async def test_the_text_so_far_is_yielded_before_a_stream_breaks() -> None:
     async with CompletionServer(stream(event(choice("so far")))) as server, asking.engine(server.url) as engine:
-        got = []
+        chunks = engine.stream(asking.fim())
+        first = await anext(chunks)
+        assert (first.text, first.finish) == ("so far", None)
         with pytest.raises(StreamBrokenError):
-            async for chunk in engine.stream(asking.fim()):
-                got.append(chunk)  # noqa: PERF401 - what came before the error is the point
-    assert [(chunk.text, chunk.finish) for chunk in got] == [("so far", None)]
+            await anext(chunks)
 
 
 async def test_empty_choices_null_texts_and_reasoning_are_no_text() -> None:

@@ -1,0 +1,168 @@
+"""What `monkeycode doctor` looks at.  Every check is bounded in time and tells what it found instead of failing."""
+
+from __future__ import annotations
+
+import asyncio
+import enum
+import importlib.metadata
+import os
+import platform
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+import monkeycode_lsp
+from monkeycode_lsp import config, folders
+from monkeycode_lsp.cli import answering, runtimes, terminal
+from monkeycode_lsp.cli.runtimes import Runtime
+from monkeycode_lsp.engines.local.engine import find_model, no_runtime
+from monkeycode_lsp.errors import EngineError, MonkeyCodeError
+
+_ENDPOINT_S = 15.0
+_PACKAGES = ("pygls", "lsprotocol", "msgspec", "httpx", "websockets")
+
+
+class State(enum.Enum):
+    """How serious a finding is."""
+
+    OK = "ok"
+    NOTE = "note"
+    """Nothing that is needed."""
+    WARNING = "warning"
+    """It works, and could work better."""
+    BROKEN = "broken"
+    """Suggestions do not come, or not as the user wants them."""
+
+
+class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What one check found."""
+
+    subject: str
+    state: State
+    found: str
+    remedy: str = ""
+
+
+async def run_all(settings: config.Config, problems: Sequence[str]) -> tuple[Finding, ...]:
+    """All findings, in the order in which to read them."""
+    kind = answering.kind(settings)
+    model, tested, answers, kept = await asyncio.gather(
+        asyncio.to_thread(check_model, settings.local, needed=kind == "local"),
+        check_runtimes(settings.local, needed=kind == "local"),
+        check_endpoints(settings.remote, needed=kind == "remote"),
+        asyncio.to_thread(check_folders),
+    )
+    return (check_python(), check_engine(kind), *tested, model, *answers, *check_settings(problems), *kept)
+
+
+def check_python() -> Finding:
+    """Python, this program and what it stands on."""
+    versions = []
+    for package in _PACKAGES:
+        try:
+            versions.append(f"{package} {importlib.metadata.version(package)}")
+        except importlib.metadata.PackageNotFoundError:
+            continue  # an extra
+    found = f"{monkeycode_lsp.__version__} on Python {platform.python_version()} ({sys.executable}); {', '.join(versions)}"
+    return Finding("monkeycode-lsp", State.OK, found)
+
+
+def check_engine(kind: answering.Kind) -> Finding:
+    """Which engine the settings mean."""
+    match kind:
+        case "off":
+            return Finding("engine", State.BROKEN, "switched off by the setting engine", "Set engine to auto.")
+        case "scripted":
+            return Finding("engine", State.WARNING, "scripted: no model is at work", "Set engine to auto.")
+        case _:
+            return Finding("engine", State.OK, kind)
+
+
+def check_settings(problems: Sequence[str]) -> list[Finding]:
+    """Settings that cannot be used and were left out."""
+    if not problems:
+        return [Finding("settings", State.OK, "all can be used")]
+    return [Finding("settings", State.BROKEN, problem, "Correct it: `monkeycode config path` says where.") for problem in problems]
+
+
+def check_model(local: config.Local, *, needed: bool) -> Finding:
+    """The model's file."""
+    try:
+        path = find_model(local)
+    except MonkeyCodeError as exc:
+        return Finding("model", State.BROKEN if needed else State.NOTE, exc.message, exc.remedy if needed else "")
+    return Finding("model", State.OK, f"{path} ({terminal.size(path.stat().st_size)})")
+
+
+async def check_runtimes(local: config.Local, *, needed: bool) -> list[Finding]:
+    """What could run it.  Self-tests load the model, so they are made only where a local engine answers."""
+    found = await runtimes.look(local, test=needed)
+    findings = [_runtime(runtime) for runtime in found]
+    usable = [runtime for runtime in found if _wanted(runtime, local) and runtime.installed and runtime.works is not False]
+    if needed and not usable and not any(runtime.installed for runtime in found):
+        error = no_runtime(local)
+        findings.append(Finding("local engine", State.BROKEN, error.message, error.remedy))
+    elif needed and not usable:
+        findings.append(Finding("local engine", State.BROKEN, f"no engine of the kind {local.runtime} works", "Mend one of those above."))
+    return findings
+
+
+def _wanted(runtime: Runtime, local: config.Local) -> bool:
+    return local.runtime in {"auto", runtime.kind}
+
+
+def _runtime(runtime: Runtime) -> Finding:
+    words = ", ".join(filter(None, (runtime.version, *runtime.hardware)))
+    found = f"{runtime.state} ({words})" if words else runtime.state
+    if not runtime.installed:
+        return Finding(runtime.title, State.NOTE, found, runtime.remedy)
+    return Finding(runtime.title, State.WARNING if runtime.works is False else State.OK, found, runtime.remedy)
+
+
+async def check_endpoints(remote: config.Remote, *, needed: bool) -> list[Finding]:
+    """Whether each endpoint answers; the first is the one that suggestions come from."""
+    endpoints = [endpoint for endpoint in remote.endpoints if endpoint.url.strip()]
+    if needed and not endpoints:
+        return [Finding("endpoint", State.BROKEN, "engine says remote, and no endpoint is set", "Add one to remote.endpoints.")]
+    return await asyncio.gather(*(_endpoint(remote, endpoint) for endpoint in endpoints))
+
+
+async def _endpoint(remote: config.Remote, endpoint: config.Endpoint) -> Finding:
+    from monkeycode_lsp.engines.remote.engine import RemoteEngine  # noqa: PLC0415 - only where there is one
+
+    subject = f"endpoint {answering.host(endpoint)}"
+    said: list[str] = []
+    engine = RemoteEngine(settings=msgspec.structs.replace(remote, endpoints=(endpoint,)), notify=said.append, environ=os.environ)
+    try:
+        async with asyncio.timeout(_ENDPOINT_S):
+            model = await engine.ready()
+    except EngineError as exc:
+        return Finding(subject, State.BROKEN, exc.message, exc.remedy)
+    except TimeoutError:
+        return Finding(subject, State.BROKEN, f"no answer within {_ENDPOINT_S:g} seconds", "Is the address right, and the server up?")
+    finally:
+        await engine.aclose()
+    if said:
+        return Finding(subject, State.WARNING, " ".join(said))
+    if model.family is None:
+        return Finding(subject, State.WARNING, f"{model.name} answers, but its prompt format is not known", "Set template to its family.")
+    return Finding(subject, State.OK, f"{model.name} answers; prompts of the family {model.family.name}")
+
+
+def check_folders() -> list[Finding]:
+    """Whether we can write where we keep things."""
+    places = {"settings": folders.config(), "cache": folders.cache(), "outcomes": folders.state(), "models": folders.models()}
+    return [_folder(name, folder) for name, folder in places.items()]
+
+
+def _folder(name: str, folder: Path) -> Finding:
+    try:
+        with tempfile.TemporaryFile(dir=folders.private(folder)):
+            pass
+    except OSError as exc:
+        remedy = "Make it writable, or set MONKEYCODE_HOME to a folder that is."
+        return Finding(f"folder for {name}", State.BROKEN, f"{folder} cannot be written: {exc.strerror or exc}", remedy)
+    return Finding(f"folder for {name}", State.OK, str(folder))

@@ -1,0 +1,62 @@
+"""`monkeycode doctor`: everything that may be missing or broken, looked at side by side, each with its remedy."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import click
+import msgspec
+
+from monkeycode_lsp import settings
+from monkeycode_lsp.cli import checks, editors, terminal
+from monkeycode_lsp.cli.checks import Finding, State
+
+_MARKS = {State.OK: ("ok", "green"), State.NOTE: ("-", "dim"), State.WARNING: ("warning", "yellow"), State.BROKEN: ("BROKEN", "bold red")}
+
+
+class Report(msgspec.Struct, frozen=True):
+    """What `--json` prints."""
+
+    healthy: bool
+    findings: tuple[Finding, ...]
+    editors: dict[str, str]
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="As JSON, for programs.")
+@click.pass_context
+def doctor(ctx: click.Context, *, as_json: bool) -> None:
+    """Find out what is missing or broken, and what mends it.
+
+    Exit code 1: something that is needed does not work.
+    """
+    resolved, problems = settings.load()
+    out = terminal.console()
+    if as_json or not out.is_terminal:
+        findings = asyncio.run(checks.run_all(resolved, problems))
+    else:
+        with out.status("Looking: loading a model may take a moment …"):
+            findings = asyncio.run(checks.run_all(resolved, problems))
+    healthy = not any(finding.state is State.BROKEN for finding in findings)
+    if as_json:
+        report = Report(healthy, findings, {editor.name: editors.text(editor) for editor in editors.here()})
+        click.echo(msgspec.json.format(msgspec.json.encode(report), indent=2).decode())
+    else:
+        _tell(findings, healthy=healthy)
+    ctx.exit(0 if healthy else 1)
+
+
+def _tell(findings: Sequence[Finding], *, healthy: bool) -> None:
+    out = terminal.console()
+    table = terminal.table("", "what", "found")
+    for finding in findings:
+        mark, style = _MARKS[finding.state]
+        words = f"{finding.found}\n→ {finding.remedy}" if finding.remedy else finding.found
+        table.add_row(terminal.plain(mark, style=style), finding.subject, terminal.plain(words))
+    out.print(table)
+    out.print()
+    out.print("All that is needed works." if healthy else "Something that is needed does not work: see the arrows.", style="bold")
+    out.print("\nFor your editor:\n", style="bold")
+    for editor in editors.here():
+        out.print(editors.text(editor), markup=False, soft_wrap=True)

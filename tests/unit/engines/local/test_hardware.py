@@ -1,0 +1,14 @@
+from __future__ import annotations
+
+import os
+
+from monkeycode_lsp.engines.local import hardware
+
+
+def test_there_are_at_least_one_and_at_most_all_cores():
+    assert 1 <= hardware.physical_cores() <= (os.cpu_count() or 1)
+
+
+def test_the_processor_has_a_name_that_stays():
+    assert hardware.processor()
+    assert hardware.processor() == hardware.processor()
