@@ -339,6 +339,10 @@ class _Connection(asyncio.Protocol):
                     return Request(method, path, headers, rest[:length], asyncio.get_running_loop().time(), self._number)
             if self._gone:
                 return None
+            if self._buffer and not self._buffer[:1].isalpha():  # a TLS greeting, for example
+                self._transport.write(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
+                self._transport.close()
+                return None
             self._news.clear()
             await self._news.wait()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Sequence
 
@@ -37,6 +38,9 @@ def cli() -> None:
 
 def main() -> None:
     """The console command."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a console that lacks a character shows another instead of a traceback
     sys.exit(run(sys.argv[1:]))
 
 

@@ -43,8 +43,8 @@ def install(ctx: click.Context, *, only_print: bool, portable: bool, rebuild: bo
     out.print(line, style="bold", markup=False, soft_wrap=True)
     if command.compiles:
         out.print("This compiles llama.cpp: five to ten minutes on two cores.", markup=False)
-    if not yes:
-        _confirm(out)
+    if not (yes or _agreed(out)):
+        return
     code = build.run(command, on_line=lambda text: out.print(text, style="dim", markup=False, soft_wrap=True))
     if code:
         raise EngineUnavailableError(
@@ -61,10 +61,10 @@ def list_engines(ctx: click.Context) -> None:
     ctx.exit(_tell(asyncio.run(runtimes.look(settings.load()[0].local)), terminal.console()))
 
 
-def _confirm(out: Console) -> None:
+def _agreed(out: Console) -> bool:
     if not (sys.stdin.isatty() and out.is_terminal):
         raise EngineUnavailableError("Nothing was installed: nobody is here to agree.", remedy="Run it with --yes.")
-    click.confirm("Run it?", default=True, abort=True)
+    return click.confirm("Run it?", default=True)
 
 
 def _tell(found: tuple[runtimes.Runtime, ...], out: Console) -> int:

@@ -33,7 +33,8 @@ def local_model(settings: Local, out: Console, *, yes: bool, again: str) -> Path
             raise ModelMissingError(
                 f"The model {entry.title} is not here yet; it is {terminal.size(entry.about_bytes)} to download.", remedy=f"Run `{again}`."
             )
-        click.confirm(f"Download {describe(entry)}?", default=True, abort=True)
+        if not click.confirm(f"Download {describe(entry)}?", default=True):
+            raise ModelMissingError("Nothing was downloaded, and without a model there are no suggestions.", remedy=f"Later: `{again}`.")
     return fetch(entry, out)
 
 

@@ -67,8 +67,8 @@ def path(*, name: str) -> None:
 def remove(*, name: str, yes: bool) -> None:
     """Delete a model that was fetched.  Files of other programs stay."""
     entry = catalogue.lookup(name)
-    if not yes:
-        click.confirm(f"Remove {entry.title if entry else name}?", abort=True)
+    if not (yes or click.confirm(f"Remove {entry.title if entry else name}?")):
+        return
     removed = resolve.remove(entry.file if entry else name)
     for gone in removed.paths:
         click.echo(f"Removed {gone}")

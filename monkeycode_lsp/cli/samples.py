@@ -38,7 +38,7 @@ def _sample(title: str, file: str, language: str, marked: str) -> Sample:
 SAMPLES = (
     _sample(
         "Python", "stock.py", "python",
-        '''\
+        """\
 from dataclasses import dataclass
 
 
@@ -59,7 +59,7 @@ def total_value(items: list[Item]) -> float:
 
 def names(items: list[Item]) -> list[str]:
     return sorted(item.name for item in items)
-''',
+""",
     ),
     _sample(
         "TypeScript", "users.ts", "typescript",

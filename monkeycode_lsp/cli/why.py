@@ -32,7 +32,7 @@ def why(*, n: int, as_json: bool) -> None:
     """
     found = outcomes.load(folder())[-n:]
     if as_json:
-        click.echo(msgspec.json.format(msgspec.json.encode(found), indent=2))
+        click.echo(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
         return
     out = terminal.console()
     if not found:

@@ -77,7 +77,7 @@ def _for_processor(hardware: Hardware, models: Iterable[Entry]) -> Recommendatio
     quick = [entry for entry in models if entry.parameters <= limit]
     room = hardware.memory_bytes * _MEMORY_SHARE if hardware.memory_bytes else float("inf")
     entry, fits = _largest(quick, room)
-    unknown = f"How much memory {hardware.gpus[0].name or 'the GPU'} has is not known; without it" if hardware.gpus else "Without a GPU"
+    unknown = f"How much memory {hardware.gpus[0].name or 'the GPU'} has is not known; without it," if hardware.gpus else "Without a GPU,"
     why = f"{unknown} {_cores(hardware.cores)}"
     if not fits:
         why = f"This machine has {_gb(hardware.memory_bytes or 0)} of memory, less than any model needs beside other programs: expect it to be slow."

@@ -149,15 +149,15 @@ def _not_connected(exc: httpx.TransportError, base: str) -> EngineError:
             f"The certificate of {base} is not trusted: {tls_error.verify_message}.",
             remedy="Set `caFile` of the endpoint in `remote.endpoints` to the certificate of your authority.",
         )
-    if tls_error is not None:
-        return EngineUnavailableError(
-            f"The server at {base} does not speak TLS as we do.",
-            remedy="Check in `remote.endpoints` whether `url` should begin with http: or https:.",
-        )
     if isinstance(exc, httpx.ConnectTimeout):
         return EngineUnavailableError(
             f"{base} cannot be reached: no connection after {CONNECT_S:g} seconds.",
             remedy="Check the network, and `url` in `remote.endpoints`.",
+        )
+    if tls_error is not None:
+        return EngineUnavailableError(
+            f"The server at {base} does not speak TLS as we do.",
+            remedy="Check in `remote.endpoints` whether `url` should begin with http: or https:.",
         )
     return EngineUnavailableError(f"Nothing answers at {base}.", remedy="Start the server there, or correct `url` in `remote.endpoints`.")
 

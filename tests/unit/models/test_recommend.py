@@ -41,7 +41,7 @@ def card(memory_gb, api="cuda"):
             machine(cores=2, gpus=(card(None, "vulkan"),)),
             "0.5B",
             "Q4_K_M",
-            "How much memory Card has is not known; without it 2 processor cores",
+            "How much memory Card has is not known; without it, 2 processor cores",
         ),
     ],
 )

@@ -4,7 +4,7 @@ import asyncio
 import json
 import os
 import sys
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from pathlib import Path
 
 import pytest
@@ -41,10 +41,8 @@ class Events:
 
     def so_far(self):
         """Everything told and not read yet."""
-        try:
+        with suppress(BlockingIOError):
             self._rest += os.read(self._handle, 65536)
-        except BlockingIOError:
-            pass
         lines, self._rest = self._rest, b""
         return [json.loads(line) for line in lines.splitlines()]
 

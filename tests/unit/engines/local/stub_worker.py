@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 import threading
+from pathlib import Path
 from typing import Literal
 
 import msgspec
@@ -49,7 +50,7 @@ class StubDecoder:
 
     def tell(self, what, **more):
         if self.behaviour.events:
-            with open(self.behaviour.events, "ab") as pipe:
+            with Path(self.behaviour.events).open("ab") as pipe:
                 pipe.write(msgspec.json.encode({"what": what, **more}) + b"\n")
 
     def build(self):
@@ -91,8 +92,8 @@ class StubDecoder:
             raise GenerationError("overflow", "Too long.", limit_tokens=4096)
         if mode == "breaks":
             raise ZeroDivisionError
-        if mode == "leaves" and not os.path.exists(mark := self.behaviour.events + ".left"):
-            os.close(os.open(mark, os.O_CREAT))
+        if mode == "leaves" and not (mark := Path(self.behaviour.events + ".left")).exists():
+            mark.touch()
             os._exit(0)
         if mode == "deaf":
             threading.Event().wait()

@@ -1,0 +1,108 @@
+"""The native engine whole: the editor's side, the child process and the real model."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from contextlib import aclosing
+
+import pytest
+
+from monkeycode_lsp import folders
+from monkeycode_lsp.config import Local
+from monkeycode_lsp.domain import Control, Finish, Plain, Prompt
+from monkeycode_lsp.engines.local import selftest
+from monkeycode_lsp.engines.local.ladder import Attempt
+from monkeycode_lsp.engines.local.native import NativeEngine
+from monkeycode_lsp.errors import EngineRefusedError, EngineUnavailableError
+
+pytestmark = [pytest.mark.model, pytest.mark.native]
+
+FIM = (
+    Control("<|fim_prefix|>"),
+    Plain("def is_even(n):\n    return "),
+    Control("<|fim_suffix|>"),
+    Plain("\n\nprint(is_even(4))\n"),
+    Control("<|fim_middle|>"),
+)
+
+
+@pytest.fixture
+async def engine(model_path):
+    engine = NativeEngine(settings=Local(context_tokens=2048), model=model_path, notify=lambda message: None)
+    yield engine
+    await engine.aclose()
+
+
+def prompt(*segments, **more):
+    return Prompt(segments=segments, prefix="", suffix="", **{"max_tokens": 24, **more})
+
+
+async def chunks(engine, asked):
+    async with aclosing(engine.stream(asked)) as stream:
+        return [chunk async for chunk in stream]
+
+
+async def test_a_hole_in_real_code_is_filled_and_the_family_is_known(engine):
+    model = await engine.ready()
+    assert model.family is not None
+    assert model.family.name.startswith("qwen")
+    said = await chunks(engine, prompt(*FIM, stop=("\n",)))
+    assert "".join(chunk.text for chunk in said) == "n % 2 == 0"
+    assert said[-1].finish is Finish.STOP
+    assert said[-1].usage.generated == sum(chunk.n_tokens for chunk in said) + 1  # the stop string's token gives no text
+    assert "llama_cpp" not in sys.modules or "llama_cpp" in sys.modules["monkeycode_lsp.engines.local.llama"].__dict__
+
+
+async def test_the_same_prompt_again_reads_one_token_and_says_the_same(engine):
+    first = await chunks(engine, prompt(*FIM))
+    again = await chunks(engine, prompt(*FIM))
+    assert [chunk.text for chunk in again] == [chunk.text for chunk in first]
+    assert again[-1].usage.read == 1
+
+
+async def test_a_long_prompt_is_left_at_once_and_what_was_read_is_kept(engine):
+    await engine.ready()
+    long = prompt(Plain("".join(f"value_{n} = compute({n}, {n * 7})\n" for n in range(110))))
+    reading = asyncio.create_task(chunks(engine, long))
+    # Long enough for a chunk, too short for all of them.
+    await asyncio.wait([reading], timeout=0.8)
+    assert not reading.done()
+    reading.cancel()
+    began = time.perf_counter()
+    with pytest.raises(asyncio.CancelledError):
+        await reading
+    assert time.perf_counter() - began < 1.0
+    usage = (await chunks(engine, long))[-1].usage
+    assert usage.reused > 0
+    assert usage.reused % 128 == 0
+
+
+async def test_a_marker_of_another_family_is_refused_in_words(engine):
+    with pytest.raises(EngineRefusedError, match="<PRE>") as caught:
+        await chunks(engine, prompt(Control("<PRE>"), Plain("x")))
+    assert "template" in caught.value.remedy
+    assert (await chunks(engine, prompt(*FIM, stop=("\n",))))[-1].finish is Finish.STOP
+
+
+async def test_a_file_that_only_begins_like_a_model_is_named(tmp_path):
+    path = tmp_path / "half.gguf"
+    path.write_bytes(b"GGUF" + bytes(100))
+    engine = NativeEngine(settings=Local(), model=path, notify=lambda message: None)
+    with pytest.raises(EngineUnavailableError, match="cannot be loaded") as caught:
+        await engine.ready()
+    assert str(path) in caught.value.message
+    await engine.aclose()
+    assert list(folders.runtime().iterdir()) == []
+
+
+async def test_the_runtime_survives_its_self_test(model_path):
+    verdict = await selftest.check(settings=Local(context_tokens=256), model=model_path)
+    assert verdict.attempt in {Attempt(), Attempt(extra_buffers=False)}
+
+
+async def test_the_build_tells_its_processor_features():
+    build = await selftest.build_info()
+    assert "CPU" in build.system
+    assert build.version
