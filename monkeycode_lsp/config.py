@@ -29,13 +29,17 @@ class Local(msgspec.Struct, frozen=True, rename="camel"):
     gpu_layers: Annotated[int, Meta(ge=-1)] = -1
     """Layers on the GPU; -1: all that fit."""
     context_tokens: Annotated[int, Meta(ge=256)] = 4096
+    """The model's window: prompt and answer."""
     batch_tokens: Positive = 512
+    """Prompt tokens read in one go; a cancel is noticed between two."""
     threads: Count = 0
     """0: the number of physical cores."""
     flash_attention: bool = True
     """Used where a GPU computes it; on a CPU it slows generation down and stays off."""
     mmap: bool = True
+    """Map the file instead of reading it into memory."""
     slots: Annotated[int, Meta(ge=1, le=64)] = 4
+    """Generations that can run at the same time in the prebuilt llama-server; the compiled engine runs one."""
     runtime: Literal["auto", "native", "managed"] = "auto"
     """native: llama-cpp-python in a child process; managed: a prebuilt llama-server."""
     idle_minutes: Count = 15
@@ -46,26 +50,37 @@ class Endpoint(msgspec.Struct, frozen=True, rename="camel"):
     """One server that completes code."""
 
     url: str = ""
+    """With or without `/v1`; a trailing slash does not matter."""
     api: Literal["auto", "openai", "llama-server", "ollama", "vllm", "sglang", "tensorrt-llm", "mistral", "deepseek", "chat"] = "auto"
     model: str = ""
+    """Its name at the server; empty: the first that the server lists."""
     api_key: str = ""
+    """Sent as `Authorization: Bearer`; better kept in a variable, see `apiKeyEnv`."""
     api_key_env: str = ""
+    """Name of the environment variable that holds the key."""
     weight: Annotated[float, Meta(gt=0)] = 1
+    """Share of the work among several endpoints. Not in effect yet."""
     ca_file: str | tuple[str, ...] = ""
+    """Certificates of your own authority: one file or several."""
     headers: dict[str, str] = {}
+    """Sent with every request."""
 
 
 class Remote(msgspec.Struct, frozen=True, rename="camel"):
     """Engines behind an address."""
 
     endpoints: tuple[Endpoint, ...] = ()
+    """The servers to ask; at present the first one is asked."""
     timeout_ms: Milliseconds = 10_000
     """Longest wait for the first byte of an answer."""
     stall_ms: Milliseconds = 3_000
     """Longest pause inside a stream."""
     retries: Annotated[int, Meta(ge=0, le=10)] = 2
+    """Quiet tries after a connection that failed before any answer. Not in effect yet."""
     concurrency: Positive = 5
+    """Requests at the same time. Not in effect yet."""
     http2: bool = False
+    """Speak HTTP/2 where the server does."""
 
 
 class Template(msgspec.Struct, frozen=True, rename="camel"):
@@ -84,43 +99,64 @@ class Debounce(msgspec.Struct, frozen=True, rename="camel"):
     mode: Literal["adaptive", "fixed", "off"] = "adaptive"
     """adaptive: between both bounds, by the user's rhythm; fixed: `maxMs`."""
     min_ms: Milliseconds = 0
+    """Least wait."""
     max_ms: Milliseconds = 300
+    """Longest wait."""
 
 
 class Completion(msgspec.Struct, frozen=True, rename="camel"):
     """What is asked for and where."""
 
     max_tokens: Annotated[int, Meta(ge=1, le=4096)] = 96
+    """Longest answer."""
     multiline: Literal["auto", "always", "never"] = "auto"
+    """auto: several lines in an empty place or after an opener, else one statement."""
     candidates: Annotated[int, Meta(ge=1, le=10)] = 1
+    """Alternatives when asked by hand. Not in effect yet."""
     temperature: Annotated[float, Meta(ge=0, le=2)] = 0.0
+    """0: the likeliest answer, always the same."""
     deadline_ms: Annotated[int, Meta(ge=50, le=600_000)] = 3_000
     """An ask is answered by then, with what there is."""
     in_comments: bool = True
+    """Suggest in comments while typing."""
     disabled_languages: tuple[str, ...] = ()
+    """Language ids that are left alone."""
     disabled_globs: tuple[str, ...] = ()
+    """Files that are left alone, in the manner of .gitignore."""
 
 
 class Context(msgspec.Struct, frozen=True, rename="camel"):
     """How much the model is shown."""
 
     prefix_tokens: Annotated[int, Meta(ge=16)] = 1024
+    """Of the text before the cursor."""
     suffix_tokens: Count = 256
+    """Of the text after the cursor."""
     snippet_tokens: Count = 512
+    """Of pieces of other places. Not in effect yet."""
     budget_ms: Milliseconds = 100
+    """Longest time to gather them. Not in effect yet."""
     max_document_bytes: Positive = 8_388_608
+    """Larger documents are not served."""
 
 
 class Cache(msgspec.Struct, frozen=True, rename="camel"):
     """Recall: suggestions worth using again."""
 
     enabled: bool = True
+    """Use suggestions again."""
     directory: str = ""
+    """Where they are kept on disk; empty: the user's cache folder. Not in effect yet."""
     memory_ttl_seconds: Seconds = 300
+    """How long they are good in memory."""
     memory_bytes: Positive = 16_777_216
+    """How much memory they may take."""
     disk_ttl_seconds: Seconds = 604_800
+    """How long they are good on disk. Not in effect yet."""
     shared_url: str = ""
+    """A Redis or Valkey that a team shares. Not in effect yet."""
     shared_ttl_seconds: Seconds = 3_600
+    """How long they are good there. Not in effect yet."""
 
 
 class Privacy(msgspec.Struct, frozen=True, rename="camel"):
@@ -129,7 +165,9 @@ class Privacy(msgspec.Struct, frozen=True, rename="camel"):
     secret_files: tuple[str, ...] = ()
     """File-name globs that are never served, beside the built-in ones."""
     redact_secrets: bool = True
+    """Replace secrets inside the text by placeholders. Not in effect yet."""
     ignore_files: tuple[str, ...] = (".gitignore", ".monkeycodeignore")
+    """Files whose patterns name what is not quoted as context. Not in effect yet."""
 
 
 class Scripted(msgspec.Struct, frozen=True, rename="camel"):
@@ -140,13 +178,16 @@ class Scripted(msgspec.Struct, frozen=True, rename="camel"):
     script: str = ""
     """Path of a JSON file: a list of answers, used in turn.  See `engines/scripted.py`."""
     delay_ms: Milliseconds = 0
+    """Wait before it is said."""
 
 
 class Config(msgspec.Struct, frozen=True, rename="camel"):
     """The whole tree.  The name of every field is the same word in the editor, in files and here."""
 
     enabled: bool = True
+    """Whether anything is suggested at all."""
     engine: Literal["auto", "local", "remote", "scripted", "off"] = "auto"
+    """auto: an endpoint if one is set, else the local engine."""
     local: Local = Local()
     remote: Remote = Remote()
     template: str | Template = "auto"
@@ -158,6 +199,7 @@ class Config(msgspec.Struct, frozen=True, rename="camel"):
     privacy: Privacy = Privacy()
     scripted: Scripted = Scripted()
     log_level: Literal["debug", "info", "warning", "error"] = "info"
+    """What is written to standard error; document text never is."""
 
 
 FROM_WORKSPACE_NEVER = frozenset({"engine", "local", "remote", "template", "cache", "scripted", "privacy", "logLevel"})

@@ -40,7 +40,8 @@ def delay_ms(ask: Ask, window: Window, rhythm: Rhythm, settings: config.Debounce
     if settings.mode == "fixed":
         wanted = float(settings.max_ms)
     else:
-        wanted = 0.6 * rhythm.gap_ms * min(1.0, rhythm.engine_ms / 200.0)
+        # Past 1 the wait outlasts a run of typing: a slow engine is asked once after it, not at every key.
+        wanted = rhythm.gap_ms * min(1.3, rhythm.engine_ms / 330.0)
         if window.line_before.strip() == "" or window.prefix.endswith(_OPENERS):
             wanted *= 0.3
         wanted = min(max(wanted, settings.min_ms), settings.max_ms)

@@ -22,6 +22,7 @@ COMMANDS = {
     "engine": Lazy("monkeycode_lsp.cli.engine:engine", "Install the local engine; see what is installed."),
     "doctor": Lazy("monkeycode_lsp.cli.doctor:doctor", "Find out what is missing or broken, and what mends it."),
     "why": Lazy("monkeycode_lsp.cli.why:why", "Why the last suggestions came, or did not."),
+    "benchmark": Lazy("monkeycode_lsp.cli.benchmark:benchmark", "Measure the server and the local engine on this machine."),
     "config": Lazy("monkeycode_lsp.cli.config:config", "Show the settings, their schema and their files."),
     "completion": Lazy("monkeycode_lsp.cli.completion:completion", "Print the script that completes commands in your shell."),
 }

@@ -12,7 +12,10 @@ _TELLING = 6
 """So many letters and digits in equal lines are no chance: `return a` is enough, `else:` is not."""
 _AHEAD = 4
 _CLOSES = re.compile(r"\s*(?:[\])}]+[;,]?|end|fi|done|esac|</[\w.-]+>)\s*")
-_COMMON = re.compile(r"\s*(?:(?:return|break|continue|pass|raise|else|try|finally|yield)(?: (?:none|true|false|null|nil|self|this|[01]))?|@\w+)[:;{ ]*", re.IGNORECASE)
+_COMMON = re.compile(
+    r"\s*(?:(?:return|break|continue|pass|raise|else|try|finally|yield)(?: (?:none|true|false|null|nil|self|this|[01]))?|@\w+)[:;{ ]*",
+    re.IGNORECASE,
+)
 """Lines of which a file holds many."""
 _INK = re.compile(r"[\s;,]+")
 

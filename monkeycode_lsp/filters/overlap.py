@@ -26,9 +26,11 @@ def without_rest_of_line(text: str, window: Window) -> str:
     first = said.partition("\n")[0].rstrip()
     if first != said and first.endswith(rest) and _n_equal(first, rest, window) == len(rest):
         return first[: -len(rest)]
-    n = _n_equal(said, rest, window)
-    if n:
-        return said[:-n]
+    # The blank at the end may be a part of what is said again, as in `a, ` before `, b`.
+    for end in dict.fromkeys((text.rstrip("\n"), said)):
+        n = _n_equal(end, rest, window)
+        if n:
+            return end[:-n]
     # What begins with the whole rest and goes on cannot be inserted before it.
     return "" if _n_words(rest) >= _TELLING and said.lstrip().startswith(rest.strip()) else text
 

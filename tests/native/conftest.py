@@ -2,8 +2,6 @@ from __future__ import annotations
 
 import pytest
 
-pytest.importorskip("llama_cpp", reason="needs the native engine: pip install 'monkeycode-lsp[local]'")
-
 
 @pytest.fixture(autouse=True)
 def own_home(model_path, tmp_path, monkeypatch):

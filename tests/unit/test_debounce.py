@@ -37,6 +37,11 @@ def test_a_slow_engine_waits_longer_than_a_fast_one_and_never_beyond_the_bounds(
     assert wait(rhythm=fast, settings=config.Debounce(min_ms=40)) >= 40
 
 
+def test_the_wait_for_a_slow_engine_outlasts_a_run_of_typing_and_that_for_a_fast_one_does_not():
+    assert wait(rhythm=Rhythm(gap_ms=50, engine_ms=1_000)) > 50
+    assert wait(rhythm=Rhythm(gap_ms=50, engine_ms=100)) < 20
+
+
 def test_after_an_opener_or_on_a_fresh_line_the_wait_is_short():
     assert wait("f(‸") < wait("f‸")
     assert wait("def f():\n    ‸") < wait("f‸")

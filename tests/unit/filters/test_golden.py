@@ -15,11 +15,8 @@ GOLDEN = Path(__file__).parents[2] / "golden"
 
 
 def cases() -> list[Any]:
-    found = []
-    for path in sorted(GOLDEN.glob("*.toml")):
-        for case in tomllib.loads(path.read_text(encoding="utf-8"))["case"]:
-            found.append(pytest.param(case, id=f"{path.stem}: {case['name']}"))
-    return found
+    tables = {path.stem: tomllib.loads(path.read_text(encoding="utf-8"))["case"] for path in sorted(GOLDEN.glob("*.toml"))}
+    return [pytest.param(case, id=f"{name}: {case['name']}") for name, table in tables.items() for case in table]
 
 
 def window(document: str, language: str) -> Window:

@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import stat
+import subprocess
 import sys
 from contextlib import aclosing
 from pathlib import Path
@@ -417,7 +418,7 @@ async def test_the_process_ends_with_its_killed_parent_whatever_it_does(model, s
     await witness.aclose()
     # It has let go of everything; only the system still has to forget it.
     async with asyncio.timeout(2):
-        while is_alive(told["pid"]):
+        while is_alive(told["pid"]):  # noqa: ASYNC110 - a process that is not our child cannot be awaited
             await asyncio.sleep(0.01)
     assert list(folders.runtime().iterdir()) == []
 
@@ -458,3 +459,11 @@ async def test_a_malformed_frame_costs_its_own_connection_only(engine, prompt, s
 
 async def _texts(answer):
     return "".join([event.text async for event in answer.events() if not isinstance(event, Done)])
+
+
+def test_the_editors_side_never_imports_the_library():
+    code = (
+        "import sys, monkeycode_lsp.engines.local.native, monkeycode_lsp.engines.local.selftest\n"
+        "raise SystemExit(bool({'llama_cpp', 'numpy'} & set(sys.modules)))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

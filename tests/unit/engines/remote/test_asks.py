@@ -12,7 +12,8 @@ from monkeycode_lsp import config, prompt
 from monkeycode_lsp.domain import Finish, Usage
 from monkeycode_lsp.engines.remote.engine import RemoteEngine
 from monkeycode_lsp.errors import ContextOverflowError, EngineRefusedError, EngineUnavailableError, StreamBrokenError
-from tests.servers import Authority, CompletionServer, Exchange, event, reply, status, stream, unused_port
+from tests.certificates import Authority
+from tests.servers import CompletionServer, Exchange, event, reply, status, stream, unused_port
 from tests.unit.engines.remote import asking
 
 

@@ -1,0 +1,90 @@
+"""`monkeycode complete`."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.servers import CompletionServer, reply
+
+CODE = "def add(a, b):\n    return \n"
+
+
+@pytest.fixture
+def file(tmp_path):
+    file = tmp_path / "app.py"
+    file.write_text(CODE, encoding="utf-8")
+    return file
+
+
+def test_the_suggestion_is_printed_and_nothing_else(run, file):
+    done = run("complete", f"{file}:2:12", "--engine", "scripted", "--setting", "scripted.text=a + b")
+    assert (done.exit_code, done.stdout, done.stderr) == (0, "a + b\n", "")
+
+
+def test_json_has_the_outcome_and_its_timings(run, file):
+    done = run("complete", f"{file}:2:12", "--json", "--engine", "scripted", "--setting", "scripted.text=a + b")
+    answer = json.loads(done.stdout)
+    assert answer["text"] == "a + b"
+    assert answer["outcome"] == "shown"
+    assert answer["origin"] == "engine"
+    assert answer["totalMs"] >= answer["stagesMs"]["engine"] > 0
+
+
+def test_nothing_to_suggest_says_why_and_is_exit_code_1(run, file):
+    done = run("complete", f"{file}:2:12", "--engine", "scripted", "--setting", "scripted.text=")
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert done.stderr == "Nothing to suggest: The model had nothing to add here.\n"
+
+
+def test_a_file_that_holds_secrets_is_not_served(run, tmp_path):
+    (tmp_path / ".env").write_text("PASSWORD=\n", encoding="utf-8")
+    done = run("complete", f"{tmp_path / '.env'}:1:10", "--engine", "scripted")
+    assert done.exit_code == 1
+    assert "secrets" in done.stderr
+
+
+def test_an_engine_that_cannot_answer_says_why(run, file, tmp_path):
+    script = tmp_path / "script.json"
+    script.write_text('[{"fault": "unavailable"}]', encoding="utf-8")
+    done = run("complete", f"{file}:2:12", "--engine", "scripted", "--setting", f"scripted.script={script}")
+    assert done.exit_code == 1
+    assert done.stderr == "Error: The scripted engine was told to be unavailable.\n"
+
+
+def test_a_switched_off_engine_says_so(run, file):
+    done = run("complete", f"{file}:2:12", "--engine", "off")
+    assert done.exit_code == 1
+    assert "switched off" in done.stderr
+
+
+def test_a_wrong_place_is_a_usage_error(run):
+    assert run("complete", "app.py").exit_code == 2
+
+
+def test_settings_that_cannot_be_used_are_said_and_left_out(run, file, user_settings):
+    user_settings('[completion]\nmaxTokens = "many"\n')
+    done = run("complete", f"{file}:2:12", "--engine", "scripted", "--setting", "scripted.text=a + b")
+    assert done.stdout == "a + b\n"
+    assert "Setting completion.maxTokens" in done.stderr
+
+
+async def test_an_endpoint_is_asked_with_the_key_of_a_variable(run, file, monkeypatch):
+    import asyncio
+
+    monkeypatch.setenv("A_KEY", "s3cret")
+    async with CompletionServer(reply("a + b")) as server:
+        where = ("--url", server.url, "--model", "qwen2.5-coder", "--api-key-env", "A_KEY")
+        done = await asyncio.to_thread(run, "complete", f"{file}:2:12", *where, "--setting", 'remote.retries=0')
+        assert (done.exit_code, done.stdout) == (0, "a + b\n"), done.stderr
+        asked = server.requests[-1]
+    assert asked.headers["authorization"] == "Bearer s3cret"
+    assert "def add(a, b):" in asked.json["prompt"]
+
+
+def test_a_dead_endpoint_is_one_sentence(run, file):
+    done = run("complete", f"{file}:2:12", "--url", "http://127.0.0.1:9", "--model", "qwen2.5-coder")
+    assert done.exit_code == 1
+    assert done.stderr.startswith("Error: ")
+    assert "127.0.0.1:9" in done.stderr

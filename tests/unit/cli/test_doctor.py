@@ -1,0 +1,75 @@
+"""`monkeycode doctor`."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+
+import pytest
+
+from tests.servers import CompletionServer, reply
+
+
+@pytest.fixture(autouse=True)
+def nothing_installed(monkeypatch):
+    """A machine without any runtime: nothing is loaded by these tests."""
+    monkeypatch.setitem(sys.modules, "llama_cpp", None)
+    monkeypatch.setitem(sys.modules, "xllamacpp", None)
+    monkeypatch.setenv("PATH", "")
+
+
+def findings(done):
+    return {finding["subject"]: finding for finding in json.loads(done.stdout)["findings"]}
+
+
+def test_a_bare_machine_is_told_what_it_needs(run):
+    done = run("doctor", "--json")
+    assert done.exit_code == 1
+    found = findings(done)
+    assert found["model"]["state"] == "broken"
+    assert "monkeycode model pull" in found["model"]["remedy"]
+    assert found["local engine"]["state"] == "broken"
+    assert "prebuilt" in found["local engine"]["remedy"]
+    assert found["settings"]["state"] == "ok"
+    assert found["folder for cache"]["state"] == "ok"
+
+
+def test_the_table_marks_what_is_broken_and_gives_the_editors_lines(run):
+    done = run("doctor")
+    assert done.exit_code == 1
+    assert "BROKEN" in done.stdout
+    assert "→" in done.stdout
+    assert "vim.lsp.enable('monkeycode')" in done.stdout
+    assert "\x1b" not in done.stdout
+
+
+async def test_with_an_endpoint_that_answers_nothing_local_is_needed(run, user_settings):
+    async with CompletionServer(reply("x")) as server:
+        user_settings(f'[[remote.endpoints]]\nurl = "{server.url}"\nmodel = "qwen2.5-coder"\napi = "openai"\n')
+        done = await asyncio.to_thread(run, "doctor", "--json")
+    assert done.exit_code == 0, done.stdout
+    found = findings(done)
+    assert found[f"endpoint qwen2.5-coder at {server.url}"]["state"] == "ok"
+    assert found["model"]["state"] == "note"
+
+
+def test_settings_that_cannot_be_used_are_broken(run, user_settings):
+    user_settings('engine = "scripted"\nnonsense = 1\n')
+    done = run("doctor", "--json")
+    assert done.exit_code == 1
+    assert "nonsense" in findings(done)["settings"]["found"]
+    assert findings(done)["engine"]["state"] == "warning"
+
+
+def test_a_folder_that_cannot_be_written_is_broken(run, home):
+    home.mkdir()
+    (home / "cache").write_text("in the way", encoding="utf-8")
+    done = run("doctor", "--json")
+    assert findings(done)["folder for cache"]["state"] == "broken"
+    assert "MONKEYCODE_HOME" in findings(done)["folder for cache"]["remedy"]
+
+
+def test_a_switched_off_engine_is_broken(run, user_settings):
+    user_settings('engine = "off"\n')
+    assert findings(run("doctor", "--json"))["engine"]["state"] == "broken"

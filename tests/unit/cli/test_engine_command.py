@@ -1,0 +1,56 @@
+"""`monkeycode engine`."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+
+@pytest.fixture
+def nothing_installed(monkeypatch):
+    """A machine without any runtime."""
+    monkeypatch.setitem(sys.modules, "llama_cpp", None)
+    monkeypatch.setitem(sys.modules, "xllamacpp", None)
+    monkeypatch.setenv("PATH", "")
+
+
+def test_print_shows_the_line_and_runs_nothing(run):
+    done = run("engine", "install", "--print")
+    assert done.exit_code == 0
+    (line,) = done.stdout.splitlines()
+    assert "llama-cpp-python" in line or "prebuilt" in line
+    assert done.stderr.startswith("# ")
+
+
+def test_without_a_terminal_nothing_is_installed_unasked(run):
+    done = run("engine", "install")
+    assert done.exit_code == 1
+    assert "Run it with --yes." in done.stderr
+
+
+def test_list_without_a_runtime_says_how_to_get_one(run, nothing_installed):
+    done = run("engine", "list")
+    assert done.exit_code == 1
+    assert done.stdout.count("not installed") == 2
+    assert "pip install 'monkeycode-lsp[prebuilt]'" in done.stdout
+    assert "monkeycode engine install" in done.stdout
+
+
+def test_try_without_a_runtime_says_how_to_get_one(run, nothing_installed):
+    done = run("try", "--yes")
+    assert done.exit_code == 1
+    assert "No engine is installed" in done.stderr
+    assert "pip install 'monkeycode-lsp[prebuilt]'" in done.stderr
+    assert "monkeycode engine install" in done.stderr
+
+
+def test_try_without_a_terminal_does_not_download_unasked(run, tmp_path, monkeypatch):
+    server = tmp_path / "llama-server"
+    server.write_text("#!/bin/sh\n", encoding="utf-8")
+    server.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    done = run("try")
+    assert done.exit_code == 1
+    assert done.stderr.startswith("Error: The model Qwen2.5-Coder-0.5B-Instruct Q4_K_M is not here yet; it is 491 MB to download.")
+    assert "monkeycode try --yes" in done.stderr

@@ -1,0 +1,50 @@
+"""`monkeycode why`."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+
+from monkeycode_lsp.cli import why
+from monkeycode_lsp.domain import Outcome, OutcomeKind
+from monkeycode_lsp.observe.outcomes import Outcomes
+
+
+@pytest.fixture
+def asked(run):
+    """Outcomes as a server leaves them."""
+    del run  # sets the home
+    outcomes = Outcomes(why.folder())
+    for number, (kind, reason) in enumerate([(OutcomeKind.GATED, "The cursor stands [inside] a word."), (OutcomeKind.SHOWN, "Shown, from engine.")]):
+        outcomes.add(
+            Outcome(
+                id=number, at=time.time() + number, kind=kind, reason=reason, place=f"app.py:{number}:1", total_ms=12.34,
+                stages_ms={"gate": 0.01, "engine": 12.0}, accepted=number == 1,
+            )
+        )  # fmt: skip
+    outcomes.save()
+
+
+def test_nothing_asked_yet_is_said(run):
+    done = run("why")
+    assert done.exit_code == 0
+    assert "Nothing has been asked yet" in done.stdout
+
+
+def test_the_newest_is_last_with_its_reason_and_stages(run, asked):
+    lines = run("why").stdout.splitlines()
+    assert "The cursor stands [inside] a word." in lines[1]
+    assert "shown, accepted" in lines[2]
+    assert "12.3" in lines[2]
+    assert lines[2].rstrip().endswith("engine 12.0")  # stages that took no time are left out
+
+
+def test_only_so_many(run, asked):
+    assert "gated" not in run("why", "-n", "1").stdout
+
+
+def test_json_is_for_programs(run, asked):
+    rows = json.loads(run("why", "--json").stdout)
+    assert [row["kind"] for row in rows] == ["gated", "shown"]

@@ -1,0 +1,319 @@
+"""Each filter alone."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from monkeycode_lsp import filters, stops
+from monkeycode_lsp.domain import Window
+from monkeycode_lsp.filters import (
+    brackets,
+    characters,
+    echo,
+    fences,
+    following,
+    indentation,
+    lines,
+    markers,
+    overlap,
+    repetition,
+    whitespace,
+)
+
+
+def place(document: str, language: str = "python") -> Window:
+    prefix, _, suffix = document.partition("‸")
+    return Window(prefix=prefix, suffix=suffix, language=language, path="here")
+
+
+def check(apply: filters.Filter, document: str, text: str, expected: str, *, language: str = "python") -> None:
+    assert apply(text, place(document, language)) == expected
+
+
+@pytest.mark.parametrize(("text", "expected"), [("a\r\nb\rc", "a\nb\nc"), ("a\n", "a\n")])
+def test_line_ends(text: str, expected: str) -> None:
+    check(characters.with_lf_only, "‸", text, expected)
+
+
+@pytest.mark.parametrize(("text", "expected"), [("a\0b", "ab"), ("\ta\n", "\ta\n"), ("\x1b[1m", "[1m"), ("é😀\u2028", "é😀\u2028")])
+def test_control_characters(text: str, expected: str) -> None:
+    check(characters.without_controls, "‸", text, expected)
+
+
+def test_broken_bytes_end_an_answer_unless_the_user_writes_them() -> None:
+    check(characters.without_broken_end, "‸", "ok\ufffd x", "ok")
+    check(characters.without_broken_end, "BAD = '\ufffd'\n‸", "x = '\ufffd'", "x = '\ufffd'")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a<|fim_pad|>b", "a"),
+        ("a<|file_sep|>b.py\nx", "a"),
+        ("a<\uff5cfim\u2581end\uff5c>", "a"),
+        ("a<[fim-middle]>", "a"),
+        ("a<[end\u2581of\u2581sentence]>", "a"),
+        ("a<fim-suffix>b", "a"),
+        ("a<file_sep>b", "a"),
+        ("a</s>", "a"),
+        ("a <EOT>", "a "),
+        ("a [SUFFIX] b", "a "),
+        ("a<|endof", "a"),
+        ("a<|im_start|", "a"),
+        ("x[SUFFIX]", "x[SUFFIX]"),
+        ("a <| b |> c", "a <| b |> c"),
+        ("<s>old</s> new", "<s>old</s> new"),
+        ("<pre>a</pre>", "<pre>a</pre>"),
+        ("a || b", "a || b"),
+    ],
+)
+def test_markers(text: str, expected: str) -> None:
+    check(markers.without_markers, "‸", text, expected)
+
+
+def test_thoughts() -> None:
+    check(markers.without_thoughts, "‸", "<think>a\nb</think>\n\nx", "x")
+    check(markers.without_thoughts, "‸", "<think>a\nb", "")
+    check(markers.without_thoughts, "‸", "x = '<think>'", "x = '<think>'")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("```python\na\n```", "a"),
+        ("```\na\n```\nand so on", "a"),
+        ("```python\na", "a"),
+        ("Sure, here it is:\n```\na\n```", "a"),
+        ("The code is as follows.\n\n```js\na\n```\n", "a"),
+        ("a\n```", "a"),
+        ("```\n```", ""),
+        ("a = `b`", "a = `b`"),
+        ("Plain text without code.", "Plain text without code."),
+    ],
+)
+def test_fences(text: str, expected: str) -> None:
+    check(fences.without_fence, "‸", text, expected)
+
+
+def test_fences_stay_where_they_are_the_text() -> None:
+    check(fences.without_fence, "‸", "```sh\nls\n```", "```sh\nls\n```", language="markdown")
+    check(fences.without_fence, "/// ```\n/// ‸", "f();\n/// ```", "f();\n/// ```", language="rust")
+
+
+@pytest.mark.parametrize(
+    ("document", "text", "expected"),
+    [
+        ("total = ‸", "total = 1", "1"),
+        ("    return ‸", "return a", "a"),
+        ("    return ‸", "    return a", "a"),
+        ("f(‸", "f(x))", "f(x))"),
+        ("1, 0, ‸", "1, 0, 1", "1, 0, 1"),
+        ("x‸", "x + 1", "x + 1"),
+        ("‸", "x", "x"),
+    ],
+)
+def test_echo_of_the_line(document: str, text: str, expected: str) -> None:
+    check(echo.without_line, document, text, expected)
+
+
+def test_echo_of_the_line_above() -> None:
+    check(echo.without_line_above, "def f():\n    ‸", "def f():\n    return 1", "    return 1")
+    check(echo.without_line_above, "x = 1\n‸", "x = 1\ny = 2", "x = 1\ny = 2")
+
+
+@pytest.mark.parametrize(
+    ("document", "text", "expected"),
+    [
+        ("foo(‸, b)", "a, b)", "a"),
+        ("foo(‸, b)", "a, ", "a"),
+        ("if x‸:", " == 1:", " == 1"),
+        ("a = b‸ + c", " * 2 + c\nd", " * 2"),
+        ("ret‸urn total", "urn total + 1", ""),
+        ("pat‸n", "tern", "tern"),
+        ("/****‸******", "****", "****"),
+        ("a‸", "b", "b"),
+    ],
+)
+def test_the_rest_of_the_line(document: str, text: str, expected: str) -> None:
+    check(overlap.without_rest_of_line, document, text, expected)
+
+
+@pytest.mark.parametrize(
+    ("document", "text", "expected"),
+    [
+        ("‸\nfoo(bar)\n", "a = 1\nfoo(bar)\nb = 2", "a = 1"),
+        ("‸\n\n\nfoo(bar)\n", "a = 1\n\nfoo(bar)", "a = 1\n"),
+        ("    ‸\nfoo(bar)\n", "foo(bar)", "foo(bar)"),
+        ("‸\nfoo(bar)\nbaz(1)\n", "foo(bar)\nqux(2)", "foo(bar)\nqux(2)"),
+        ("‸\n    return None\n", "if a:\n    return None\nb()", "if a:\n    return None\nb()"),
+        ("‸\n", "a\n", "a\n"),
+    ],
+)
+def test_the_lines_that_follow(document: str, text: str, expected: str) -> None:
+    check(following.without_following_lines, document, text, expected)
+
+
+def test_a_closing_line_that_is_there() -> None:
+    check(following.without_closing_line, "def f\n  ‸\nend\n", "1\nend", "1", language="ruby")
+    check(following.without_closing_line, "if a\n  if b\n    ‸\nend\n", "1\n  end", "1\n  end", language="ruby")
+
+
+@pytest.mark.parametrize(
+    ("document", "text", "expected"),
+    [
+        ("print(‸)", "x)", "x"),
+        ("print(‸", "x)", "x)"),
+        ("print(‸)", "f(x)", "f(x)"),
+        ("print('‸')", ":)", ":)"),
+        ("a(b(‸))", "c), d(e", "c), d(e"),
+        ("if a:\n    x = [\n        ‸\n    ]\n", "1,\n    ]", "1,\n    "),
+        ("x = {‸}", '"a": f(b)}', '"a": f(b)'),
+    ],
+)
+def test_closers(document: str, text: str, expected: str) -> None:
+    check(brackets.without_extra_closers, document, text, expected)
+
+
+def test_closers_of_lists_in_prose_and_shell_are_letters() -> None:
+    check(brackets.without_extra_closers, "‸\n", "1) first", "1) first", language="markdown")
+    check(brackets.without_extra_closers, "case a in\n  ‸\nesac", "a) b ;;", "a) b ;;", language="shellscript")
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "unclosed", "n_extra", "n_quotes"),
+    [
+        ("f(a[1], {", "python", "({", 0, 0),
+        ("')' \"]\" `}`", "javascript", "", 0, 0),
+        ("a  # (", "python", "", 0, 0),
+        ("a // (", "c", "", 0, 0),
+        ("a // (", "python", "(", 0, 0),
+        ("/* ( */ )", "c", "", 1, 0),
+        ('"""(\n(""" [', "python", "[", 0, 0),
+        ('"\\")" (', "c", "(", 0, 0),
+        ("don't (", "plaintext", "(", 0, 0),
+        ('"open (', "c", "(", 0, 1),
+        ("(]", "c", "(", 1, 0),
+        ("a -- (", "sql", "", 0, 0),
+    ],
+)
+def test_balance(text: str, language: str, unclosed: str, n_extra: int, n_quotes: int) -> None:
+    found = brackets.balance(text, language)
+    assert (found.unclosed, len(found.extra), found.n_quotes) == (unclosed, n_extra, n_quotes)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a\na\na\n", "a"),
+        ("a\na\n", "a\na\n"),
+        ("a\nb\na\nb\na\nb", "a\nb"),
+        ("}\n}\n}", "}\n}\n}"),
+        ("x" + "ab" * 100, "xab"),
+        ("# " + "-" * 78, "# " + "-" * 78),
+        ("0x00, " * 16, "0x00, " * 16),
+        ("go\n" + "spam " * 40, "go\nspam "),
+    ],
+)
+def test_repetition(text: str, expected: str) -> None:
+    check(repetition.without_repeats, "‸", text, expected)
+
+
+@pytest.mark.parametrize(
+    ("document", "expected"),
+    [("if a:\n  b\n  if c:\n    d\n‸", 2), ("if a:\n   b\n‸", 3), ("a\n‸", 4), ("if a:\n        b\n‸", 8), ("\ta\n‸", 4)],
+)
+def test_the_step_of_a_document(document: str, expected: int) -> None:
+    assert indentation.unit(place(document)) == expected
+
+
+@pytest.mark.parametrize(
+    ("document", "text", "expected"),
+    [
+        ("def f():\n    a\n    ‸", "    b\n    c", "b\n    c"),
+        ("def f():\n    ‸", "\n    b", "b"),
+        ("def f():\n‸", "    b", "    b"),
+        ("‸", "\nb", "\nb"),
+        ("x = ‸", "  b", "  b"),
+        ("\tif a {\n\t‸", "\tb", "\tb"),
+    ],
+)
+def test_indentation_that_is_given(document: str, text: str, expected: str) -> None:
+    check(indentation.without_given_lead, document, text, expected)
+
+
+@pytest.mark.parametrize(
+    ("document", "text", "expected"),
+    [
+        ("\ta\n\t‸", "b {\n        c\n    }", "b {\n\t\tc\n\t}"),
+        ("\ta\n‸", "b {\n  c\n}", "b {\n\tc\n}"),
+        ("\ta\n\t‸", "b\n\tc", "b\n\tc"),
+        ("\ta\n\t‸", "b\n     c", ""),
+        ("  a\n  ‸", "b\n\tc", "b\n  c"),
+        ("  a\n  ‸", "b\n\t c", ""),
+        ("  a\n  ‸", "b\n     c", "b\n     c"),
+        ("a\n‸", "b\n\tc", "b\n\tc"),
+        ("\ta\n  b\n‸", "c\n  d\n\te", "c\n  d\n\te"),
+        ("\ta = ‸", " b", " b"),
+        ("\ta\n‸", "/**\n * b\n */", "/**\n * b\n */"),
+    ],
+)
+def test_tabs_and_spaces(document: str, text: str, expected: str) -> None:
+    check(indentation.in_own_kind, document, text, expected, language="c")
+
+
+@pytest.mark.parametrize(
+    ("document", "text", "expected"),
+    [("x = ‸", " 1", "1"), ("x =‸", " 1", " 1"), ("x = ‸", "   1", "   1"), ("x ‸", " # a", " # a"), ("    ‸", " a", " a")],
+)
+def test_a_doubled_blank(document: str, text: str, expected: str) -> None:
+    check(whitespace.without_doubled_blank, document, text, expected)
+
+
+@pytest.mark.parametrize(
+    ("document", "text", "expected"),
+    [
+        ("‸\n", "a \n\n ", "a"),
+        ("f(‸b)", "a, ", "a, "),
+        ("f(‸ b)", "a, ", "a,"),
+        ("    ‸b", "a\n", "a\n    "),
+        ("{‸}", "\n  a\n", "\n  a\n"),
+        ("‸", " \n ", ""),
+    ],
+)
+def test_the_end(document: str, text: str, expected: str) -> None:
+    check(whitespace.without_end, document, text, expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "n", "expected"), [("a\nb\nc", 2, "a\nb"), ("\n\na\nb", 1, "\n\na"), ("a", 3, "a"), ("a\n\nb\nc", 3, "a\n\nb")]
+)
+def test_how_many_lines(text: str, n: int, expected: str) -> None:
+    assert lines.limit(text, n) == expected
+
+
+ANY = st.text(alphabet="ab (){}[]:;,\n\t\"'`#<|>_.=/*-\r\0\ufffd", max_size=120)
+
+
+@given(ANY, st.sampled_from(["‸", "x = ‸", "f(‸)", "if a:\n    ‸\n    b\n", "{‸}", "\tx\n\t‸", "'‸'"]))
+def test_whatever_the_answer_the_suggestion_is_text(text: str, document: str) -> None:
+    window = place(document, "javascript")
+    cleaned = filters.clean(text, window, plan=stops.plan(window, "always"))
+    assert "\r" not in cleaned
+    assert "\0" not in cleaned
+    assert "\ufffd" not in cleaned
+    assert cleaned == "" or cleaned.strip()
+
+
+@pytest.mark.parametrize("unit", ["a", " ", "(", "```", "A b c.\n", "x = 1\n", "\n", "<|", "<", "'", '"', "    a\n\n"])
+def test_long_answers_are_cheap(unit: str) -> None:
+    window = place("def f(x):\n    ‸\n    return x\n" * 20)
+    text = unit * (8000 // len(unit))
+    plan = stops.plan(window, "always")
+    start = time.process_time()
+    stops.find(text, window, plan)
+    filters.clean(text, window, plan=plan)
+    assert time.process_time() - start < 0.5

@@ -1,0 +1,151 @@
+"""How much is asked for, and where a stream is cut."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Literal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from monkeycode_lsp import stops
+from monkeycode_lsp.domain import Window
+from monkeycode_lsp.stops import Plan
+
+SEVERAL = Plan(single=False, max_lines=stops.MOST_LINES)
+ONE = Plan(single=True, max_lines=1)
+STATEMENT = Plan(single=True, max_lines=stops.MOST_STATEMENT_LINES)
+
+
+def place(document: str, language: str = "python") -> Window:
+    prefix, _, suffix = document.partition("‸")
+    return Window(prefix=prefix, suffix=suffix, language=language, path="here")
+
+
+def kept(answer: str, document: str, *, language: str = "python", plan: Plan | None = None) -> str:
+    """What is left of `answer` when it is streamed letter by letter."""
+    window = place(document, language)
+    plan = plan or stops.plan(window, "auto")
+    for end in range(1, len(answer) + 1):
+        stop = stops.find(answer[:end], window, plan)
+        if stop is not None:
+            assert stop.at <= end
+            assert stop.reason
+            return answer[: stop.at]
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("document", "expected"),
+    [
+        ("‸\n", SEVERAL),
+        ("def f():\n    ‸\n", SEVERAL),
+        ("def f():‸\n", SEVERAL),
+        ("int f() {‸\n", SEVERAL),
+        ("int f() {‸}\n", SEVERAL),
+        ("call(‸\n", SEVERAL),
+        ("xs.map((x) =>‸\n", SEVERAL),
+        ("x = ‸\n", STATEMENT),
+        ("return a‸", STATEMENT),
+        ("print(‸)\n", ONE),
+        ("x = [‸];\n", ONE),
+        ('s = "‸",\n', ONE),
+        ("x = ‸ + 1\n", ONE),
+        ("pri‸nt(x)\n", ONE),
+        ("    ‸return a\n", ONE),
+    ],
+)
+def test_how_much_is_asked_for(document: str, expected: Plan) -> None:
+    assert stops.plan(place(document), "auto") == expected
+
+
+@pytest.mark.parametrize(("mode", "expected"), [("always", SEVERAL), ("never", ONE)])
+def test_the_setting_decides_where_it_is_not_auto(mode: Literal["always", "never"], expected: Plan) -> None:
+    assert stops.plan(place("x = ‸\n"), mode) == expected
+    assert stops.plan(place("‸\n"), mode) == expected
+
+
+@pytest.mark.parametrize(
+    ("document", "answer", "expected"),
+    [
+        # One line.
+        ("x = ‸\n", "foo(1)\ny = 2\n", "foo(1)"),
+        ("x = ‸\n", "foo(\n    1,\n)\ny = 2\n", "foo(\n    1,\n)"),
+        ("x = ‸\n", '"("\ny = 2\n', '"("'),
+        ("x = ‸ + 1\n", "foo(\n    1,\n)", "foo("),
+        ("x = 1‸\n", "\ny = 2\nz = 3\n", "\ny = 2"),
+        ("x = 1‸ + y\n", "\nz", ""),
+        ("x = 1‸\n", "\n\n\n\n", ""),
+        ("    ‸return a\n", "b = 1\n    return a", "b = 1\n"),
+        # A block.
+        ("def f():\n    ‸\n", "a = 1\n    return a\n\ndef g():\n    pass\n", "a = 1\n    return a"),
+        ("def f():\n    ‸\n", "a = 1\n\n    return a\nprint(f())\n", "a = 1\n\n    return a"),
+        ("def f():\n    ‸\n", "a = 1\n\n\n    return a", "a = 1"),
+        ("def f():‸\n", "\n    return 1\nprint(f())\n", "\n    return 1"),
+        ("class A:\n    def f(self):‸\n", "\n        return 1\n\n    def g(self):\n", "\n        return 1"),
+        ("if a:‸\n", "\n    b = 1\nelse:\n    b = 2\nprint(b)\n", "\n    b = 1\nelse:\n    b = 2"),
+        ("‸\n", "import os\nimport sys\n\ndef main():\n", "import os\nimport sys"),
+        ("‸\n", "\n\nimport os\n\n", "\n\nimport os"),
+        ("    for x in xs:\n        ‸\n    return y\n", "y = x\n    z = 1\nprint(y)\n", "y = x\n    z = 1"),
+        ("    if a:\n        if b:\n            ‸\n        c()\n", "d()\n    if e:\n        f()\n", "d()\n    if e:\n        f()\n"),
+        ("    if a:\n        if b:\n            ‸\n        c()\n", "d()\n    e()\n", "d()"),
+        # The lines that follow.
+        ("def f():\n    ‸\n    return a\n", "a = 1\n    return a\n    print(a)\n", "a = 1"),
+        ("def f():\n    ‸\n    return total\n", "total = 1\n    return total + 2\n", "total = 1\n    return total + 2\n"),
+        ("def f():\n    ‸\n    return total\n", "return total\n", ""),
+        # What is no code.
+        ("return ‸", "a + b<|fim_middle|>", "a + b"),
+        ("return ‸", "a + b<|endoftext|>x", "a + b"),
+        ("‸", "x<\uff5cend\u2581of\u2581sentence\uff5c>", "x"),
+        ("‸\n", "x = 1\nx = 1\nx = 1\nx = 1\n", "x = 1"),
+        ("x = ‸", "ab" * 200, "ab"),
+        ("‸\n", "```python\nx = 1\n```\nThat is it.", "```python\nx = 1"),
+        ("‸\n", "Here is the code:\n```python\nx = 1\n```", "Here is the code:\n```python\nx = 1"),
+        ("x = ‸\n", "```\n1\n```", "```\n1"),
+        ("# ‸\n", "Return the sum of all.\nx = 1\n", "Return the sum of all."),
+        ("‸\n", "x = 1\n```\nThat is it.", "x = 1"),
+        ("x = ‸\n", "<think>\nHm.\n</think>\n1\n2\n", "<think>\nHm.\n</think>\n1"),
+        ("x = ‸\n", "<think>\nHm.\nWell", "<think>\nHm.\nWell"),
+        # Brackets.
+        ("print(‸)\n", '"a)")  # done', '"a)"'),
+    ],
+)
+def test_a_stream_is_cut_where_the_answer_is_complete(document: str, answer: str, expected: str) -> None:
+    assert kept(answer, document) == expected
+
+
+@pytest.mark.parametrize(
+    ("document", "answer", "expected"),
+    [
+        ("int f() {‸", "\n  return 1;\n}\nint g() {\n", "\n  return 1;\n}"),
+        ("  if (a) {‸", "\n    b();\n  } else {\n    c();\n  }\n  d();\n", "\n    b();\n  } else {\n    c();\n  }"),
+        ("int f() {\n  ‸\n", "return 1;\n}\n\nint g() {", "return 1;\n}"),
+    ],
+)
+def test_a_block_in_braces_ends_with_its_brace(document: str, answer: str, expected: str) -> None:
+    assert kept(answer, document, language="c") == expected
+
+
+def test_a_block_ends_at_its_longest() -> None:
+    answer = "".join(f"    a{n} = {n}\n" for n in range(50))
+    assert kept(answer, "def f():\n‸\n").count("\n") == stops.MOST_LINES - 1
+
+
+def test_never_more_than_one_line_where_the_user_wants_none() -> None:
+    assert kept("foo(\n    1)", "x = ‸\n", plan=ONE) == "foo("
+
+
+def test_an_endless_stream_is_stopped_early() -> None:
+    window = place("‸")
+    plan = stops.plan(window, "auto")
+    text = ""
+    n = next(n for n in itertools.count(1) if stops.find(text := text + "x = 1\n", window, plan))
+    assert n <= 4
+
+
+@given(st.text(alphabet="ab (){}[]:\n\"'`#<|>_.=", max_size=200), st.sampled_from(["‸", "x = ‸", "f(‸)", "if a:\n    ‸\n    b\n", "{‸}"]))
+def test_whatever_comes_a_cut_lies_inside_the_text(text: str, document: str) -> None:
+    window = place(document, "javascript")
+    stop = stops.find(text, window, stops.plan(window, "auto"))
+    assert stop is None or 0 <= stop.at <= len(text)
