@@ -86,6 +86,13 @@ class Generation:
                         return
                     if chunk.finish is not None:
                         self.finish = chunk.finish
+                        self._judge_last_line()
                         return
         except EngineError as exc:
             self.error = exc
+
+    def _judge_last_line(self) -> None:
+        """What the model left without a line end is whole now, and is judged like the lines before it."""
+        stop = stops.find(self.text + "\n", self.window, self.plan) if self.finish is Finish.STOP else None
+        if stop is not None:
+            self.text = self.text[: stop.at]

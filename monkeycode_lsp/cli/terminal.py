@@ -20,6 +20,7 @@ OPEN, CLOSE = ">>", "<<"
 GHOST = "not bold italic bright_black"
 _PLAIN_WIDTH = 2000
 _STEP_PERCENT = 10
+_TAB = 4
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -49,10 +50,11 @@ def plain(text: str, *, style: str = "") -> Text:
 def ghost(before: str, suggestion: str, after: str, language: str, *, colours: bool) -> Text:
     """Code with a suggestion in it, as an editor would show it."""
     if not colours:
-        return Text(before + (f"{OPEN}{suggestion}{CLOSE}" if suggestion else "") + after.rstrip("\n"), tab_size=4)
-    shown = Syntax("", language, theme="ansi_dark", background_color="default").highlight(before + suggestion + after)
+        return Text(before + (f"{OPEN}{suggestion}{CLOSE}" if suggestion else "") + after.rstrip("\n"), tab_size=_TAB)
+    code, begin, end = (text.expandtabs(_TAB) for text in (before + suggestion + after, before, before + suggestion))
+    shown = Syntax("", language, theme="ansi_dark", background_color="default").highlight(code)
     shown.rstrip()
-    shown.stylize(GHOST, len(before), len(before) + len(suggestion))
+    shown.stylize(GHOST, len(begin), len(end))
     return shown
 
 

@@ -114,6 +114,6 @@ def test_the_prompt_grows_at_its_end_when_a_letter_is_typed() -> None:
 
 @pytest.mark.parametrize("known", prompt.FAMILIES, ids=lambda known: known.name)
 def test_no_family_stops_at_ordinary_code(known: prompt.Family) -> None:
-    code = "package main\nimport os  // https://example.org # note\n\nclass A {}\n"
+    code = "package main\nimport os  // https://example.org # note\n\nclass A {}\n<code>a</code><pre>b</pre>\n"
     assert not [stop for stop in known.stop if stop in code]
     assert all(stop for stop in known.stop)

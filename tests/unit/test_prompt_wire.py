@@ -84,7 +84,6 @@ MARKERS = [
     "<think>",
     "<tool_call>",
     "[gMASK]",
-    "</code>",
 ]
 
 

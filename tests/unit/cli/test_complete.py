@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 
 import pytest
@@ -71,12 +72,10 @@ def test_settings_that_cannot_be_used_are_said_and_left_out(run, file, user_sett
 
 
 async def test_an_endpoint_is_asked_with_the_key_of_a_variable(run, file, monkeypatch):
-    import asyncio
-
     monkeypatch.setenv("A_KEY", "s3cret")
     async with CompletionServer(reply("a + b")) as server:
         where = ("--url", server.url, "--model", "qwen2.5-coder", "--api-key-env", "A_KEY")
-        done = await asyncio.to_thread(run, "complete", f"{file}:2:12", *where, "--setting", 'remote.retries=0')
+        done = await asyncio.to_thread(run, "complete", f"{file}:2:12", *where, "--setting", "remote.retries=0")
         assert (done.exit_code, done.stdout) == (0, "a + b\n"), done.stderr
         asked = server.requests[-1]
     assert asked.headers["authorization"] == "Bearer s3cret"

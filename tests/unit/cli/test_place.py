@@ -32,7 +32,7 @@ def test_a_place_is_read_from_its_end(text, expected):
     assert place.parse(text) == expected
 
 
-@pytest.mark.parametrize("text", ["a.py", "a.py:", "a.py:0:1", "a.py:1:0", "a.py:x:y", ":1:1", "a.py:-1:1"])
+@pytest.mark.parametrize("text", ["a.py", "a.py:", "a.py:0:1", "a.py:1:0", "a.py:x:y", ":1"])
 def test_what_is_no_place_is_refused(text):
     with pytest.raises(click.BadParameter, match="FILE:LINE:COL"):
         place.parse(text)

@@ -17,7 +17,9 @@ def asked(run):
     """Outcomes as a server leaves them."""
     del run  # sets the home
     outcomes = Outcomes(why.folder())
-    for number, (kind, reason) in enumerate([(OutcomeKind.GATED, "The cursor stands [inside] a word."), (OutcomeKind.SHOWN, "Shown, from engine.")]):
+    for number, (kind, reason) in enumerate(
+        [(OutcomeKind.GATED, "The cursor stands [inside] a word."), (OutcomeKind.SHOWN, "Shown, from engine.")]
+    ):
         outcomes.add(
             Outcome(
                 id=number, at=time.time() + number, kind=kind, reason=reason, place=f"app.py:{number}:1", total_ms=12.34,

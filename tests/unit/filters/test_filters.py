@@ -133,6 +133,7 @@ def test_echo_of_the_line_above() -> None:
         ("if x‸:", " == 1:", " == 1"),
         ("a = b‸ + c", " * 2 + c\nd", " * 2"),
         ("ret‸urn total", "urn total + 1", ""),
+        ("<p>‸</p>", "a<br/></p>", "a<br/>"),
         ("pat‸n", "tern", "tern"),
         ("/****‸******", "****", "****"),
         ("a‸", "b", "b"),
@@ -215,6 +216,7 @@ def test_balance(text: str, language: str, unclosed: str, n_extra: int, n_quotes
         ("x" + "ab" * 100, "xab"),
         ("# " + "-" * 78, "# " + "-" * 78),
         ("0x00, " * 16, "0x00, " * 16),
+        ("".join(map(str, range(100))), "".join(map(str, range(100)))),
         ("go\n" + "spam " * 40, "go\nspam "),
     ],
 )
@@ -258,6 +260,8 @@ def test_indentation_that_is_given(document: str, text: str, expected: str) -> N
         ("a\n‸", "b\n\tc", "b\n\tc"),
         ("\ta\n  b\n‸", "c\n  d\n\te", "c\n  d\n\te"),
         ("\ta = ‸", " b", " b"),
+        ("\ta = ‸", " f(\n        b,\n    )", " f(\n\t\tb,\n\t)"),
+        ("\ta\n\t‸", "b\n\tc\n        d", "b\n\tc\n\t\td"),
         ("\ta\n‸", "/**\n * b\n */", "/**\n * b\n */"),
     ],
 )
