@@ -84,7 +84,7 @@ class Scene:
 
     def put(self, marked, *, language="python", uri=None):
         """Open a new document with the cursor at `‸`; its URI and the cursor's position."""
-        uri = uri or self.uri()
+        uri = self.uri() if uri is None else uri
         self.lsp.open(uri, marked.replace("‸", ""), language)
         return uri, *self.lsp.position(uri, marked.index("‸"))
 

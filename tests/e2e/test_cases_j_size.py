@@ -74,15 +74,20 @@ def window_of(n_tokens, tokens_of):
     return script
 
 
+def letters(letter, last):
+    """6,000 of them."""
+    return (letter * 29 + "\n") * 200 + last
+
+
 @pytest.mark.parametrize("tokens_per_letter", [3.0, 2.5])
 async def test_a_prompt_that_is_too_long_is_shortened_once_and_the_limit_remembered(start, tokens_per_letter):
     # abetlen/llama-cpp-python#462, vllm-project/vllm#19861, vllm-project/vllm#20409
     script = window_of(WINDOW, lambda prompt: tokens_per_letter * len(prompt))
     async with start(script) as scene:
-        first = await scene.show("字" * 6_000 + "\nx = ‸", script)
+        first = await scene.show(letters("字", "x = ‸"), script)
         assert first.text == "ok"
         assert len(first.requests) == 2
-        second = await scene.show("漢" * 6_000 + "\ny = ‸", script)
+        second = await scene.show(letters("漢", "y = ‸"), script)
         assert (second.text, len(second.requests)) == ("ok", 1)
         assert scene.lsp.shown_messages == []
 
@@ -92,7 +97,7 @@ async def test_a_window_that_stays_too_small_costs_one_retry_for_each_ask(start)
     async with start(script) as scene:
         counts = []
         for n in range(4):
-            shown = await scene.show("字" * 6_000 + f"\nx{n} = ‸", script)
+            shown = await scene.show(letters("字", f"x{n} = ‸"), script)
             counts.append(len(shown.requests))
         assert max(counts) <= 2
         assert shown.text == "ok"
