@@ -13,20 +13,18 @@ from typing import Any, BinaryIO
 from monkeycode_lsp import config, folders, transport
 from monkeycode_lsp.completer import Completer
 from monkeycode_lsp.engines import choose
-from monkeycode_lsp.observe.outcomes import Outcomes
+from monkeycode_lsp.observe.outcomes import FOLDER, Outcomes
 from monkeycode_lsp.recall.lookup import Recall
 from monkeycode_lsp.recall.memory import Memory
 from monkeycode_lsp.server import Report, Server
 from monkeycode_lsp.settings import Layers
 from monkeycode_lsp.turn import Turn
 
-OUTCOMES = "outcomes"
-
 
 def make_server(overrides: Mapping[str, Any] | None = None, *, state: Path | None = None) -> Server:
     """A server with everything it needs; settings given here win over the editor's."""
     turn = Turn()
-    outcomes = Outcomes((state or folders.state()) / OUTCOMES)
+    outcomes = Outcomes((state or folders.state()) / FOLDER)
     recalls: dict[config.Cache, Recall] = {}
 
     def make_completer(settings: config.Config, report: Report, before: Completer | None) -> Completer:

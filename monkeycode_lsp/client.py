@@ -50,6 +50,9 @@ class Client:
         """Send now; the future holds the result.  The number serves to cancel."""
         number = next(self._numbers)
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        if self._reader.done():
+            future.set_exception(ClientError("The server has ended."))
+            return number, future
         self._open[number] = future
         self.send({"id": number, "method": method, "params": params})
         return number, future

@@ -124,7 +124,7 @@ class Completer:
                 return log.shows(kept)
         return await self._turn.run(claim, self._ask_engine(ask, window, log))
 
-    async def _ask_engine(self, ask: Ask, window: Window, log: _Log) -> list[Suggestion]:
+    async def _ask_engine(self, ask: Ask, window: Window, log: _Log, *, may_shorten: bool = True) -> list[Suggestion]:
         uri = ask.snapshot.uri
         deadline = time.perf_counter() + self.settings.completion.deadline_ms / 1e3 - log.stages.total_ms / 1e3
         generation = self._adopt(uri, ask, window)
@@ -144,8 +144,10 @@ class Completer:
         log.stages.end("engine")
         log.measured(generation)
         if isinstance(generation.error, ContextOverflowError) and not adopted and self._shrink(generation.error):
+            if not may_shorten:
+                return log.nothing(OutcomeKind.FAILED, f"{generation.error} The next prompt will be shorter.")
             window = windows.around(ask.snapshot, self.settings.context, ask.selected, scale=min(self._most_scale, self._speed_scale))
-            return await self._ask_engine(ask, window, log)
+            return await self._ask_engine(ask, window, log, may_shorten=False)
         return self._answer(ask, window, generation, log, adopted=adopted)
 
     def _answer(self, ask: Ask, window: Window, generation: Generation, log: _Log, *, adopted: bool) -> list[Suggestion]:
@@ -362,7 +364,8 @@ class _Log:
             n_shown=len(self._shown.text) if self._shown else 0,
             reused_tokens=usage.reused if usage else None,
             read_tokens=usage.read if usage else None,
-            generated_tokens=usage.generated if usage else None,
+            generated_tokens=self._generation.n_tokens if self._generation else None,
+            first_ms=self._generation.first_ms if self._generation else None,
         )
 
 

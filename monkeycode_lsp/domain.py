@@ -229,6 +229,8 @@ class Outcome(msgspec.Struct, frozen=True):
     origin: str = ""
     stages_ms: dict[str, float] = {}
     total_ms: float = 0.0
+    first_ms: float | None = None
+    """From the engine's start to its first text; None: it was not asked or said nothing."""
     n_prefix: int = 0
     n_suffix: int = 0
     n_shown: int = 0

@@ -31,6 +31,7 @@ class Generation:
         """From the start to the first text."""
         self.n_waiting = 0
         """Asks that wait for it; at zero it may be stopped."""
+        self._n_tokens = 0
         self._logprob = 0.0
         self._n_scored = 0
         self._engine = engine
@@ -41,6 +42,11 @@ class Generation:
     def complete(self) -> bool:
         """Whether the text is the whole answer: nothing of it can change or is missing."""
         return self.error is None and (bool(self.stop_reason) or self.finish is not None)
+
+    @property
+    def n_tokens(self) -> int | None:
+        """Tokens generated; a stream that we cut never tells, so they are counted as they come."""
+        return self.usage.generated if self.usage.generated is not None else self._n_tokens or None
 
     @property
     def running(self) -> bool:
@@ -77,6 +83,7 @@ class Generation:
                     if chunk.logprob is not None:
                         self._logprob += chunk.logprob
                         self._n_scored += max(1, chunk.n_tokens)
+                    self._n_tokens += chunk.n_tokens
                     if chunk.usage is not None:
                         self.usage = chunk.usage
                     self.text += chunk.text

@@ -143,7 +143,9 @@ class Server:
                 self._documents.add_folder(uri)
         if not self._editor.inline:
             # Beside inline completion a second, competing list would only disturb.
-            self._ls.feature(lsp.TEXT_DOCUMENT_COMPLETION, lsp.CompletionOptions(trigger_characters=TRIGGER_CHARACTERS))(partial(self._completion))
+            self._ls.feature(lsp.TEXT_DOCUMENT_COMPLETION, lsp.CompletionOptions(trigger_characters=TRIGGER_CHARACTERS))(
+                partial(self._completion)
+            )
         self._layers.read_files(folders[0] if folders else params.root_uri or "")
         self._layers.set_client(params.initialization_options)
 
@@ -290,9 +292,21 @@ class Server:
     def _why(self, *args: Any) -> list[dict[str, Any]]:
         n = args[0] if args and isinstance(args[0], int) else 20
         return [
-            {"at": outcome.at, "outcome": outcome.kind.value, "reason": outcome.reason, "place": outcome.place,
-             "trigger": outcome.trigger, "origin": outcome.origin, "totalMs": outcome.total_ms, "stagesMs": outcome.stages_ms,
-             "accepted": outcome.accepted}
+            {
+                "at": outcome.at,
+                "outcome": outcome.kind.value,
+                "reason": outcome.reason,
+                "place": outcome.place,
+                "trigger": outcome.trigger,
+                "origin": outcome.origin,
+                "totalMs": outcome.total_ms,
+                "firstMs": outcome.first_ms,
+                "stagesMs": outcome.stages_ms,
+                "readTokens": outcome.read_tokens,
+                "reusedTokens": outcome.reused_tokens,
+                "generatedTokens": outcome.generated_tokens,
+                "accepted": outcome.accepted,
+            }
             for outcome in self._outcomes.last(n)
         ]  # fmt: skip
 

@@ -2,28 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal
 from urllib.parse import urlsplit
 
 from rich.console import Console
 
 from monkeycode_lsp import config
 from monkeycode_lsp.cli import fetch
+from monkeycode_lsp.engines.choose import endpoints, kind
 from monkeycode_lsp.errors import EngineUnavailableError
-
-Kind = Literal["local", "remote", "scripted", "off"]
-
-
-def kind(settings: config.Config) -> Kind:
-    """Which engine the settings mean; `auto` is remote where an endpoint is set."""
-    if settings.engine != "auto":
-        return settings.engine
-    return "remote" if endpoints(settings) else "local"
-
-
-def endpoints(settings: config.Config) -> tuple[config.Endpoint, ...]:
-    """The endpoints that have an address."""
-    return tuple(endpoint for endpoint in settings.remote.endpoints if endpoint.url.strip())
 
 
 def prepare(settings: config.Config, out: Console, *, yes: bool, again: str) -> str:

@@ -18,6 +18,7 @@ import monkeycode_lsp
 from monkeycode_lsp import config, folders
 from monkeycode_lsp.cli import answering, runtimes, terminal
 from monkeycode_lsp.cli.runtimes import Runtime
+from monkeycode_lsp.engines import choose
 from monkeycode_lsp.engines.local.engine import find_model, no_runtime
 from monkeycode_lsp.errors import EngineError, MonkeyCodeError
 
@@ -48,7 +49,7 @@ class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
 
 async def run_all(settings: config.Config, problems: Sequence[str]) -> tuple[Finding, ...]:
     """All findings, in the order in which to read them."""
-    kind = answering.kind(settings)
+    kind = choose.kind(settings)
     model, tested, answers, kept = await asyncio.gather(
         asyncio.to_thread(check_model, settings.local, needed=kind == "local"),
         check_runtimes(settings.local, needed=kind == "local"),
@@ -70,7 +71,7 @@ def check_python() -> Finding:
     return Finding("monkeycode-lsp", State.OK, found)
 
 
-def check_engine(kind: answering.Kind) -> Finding:
+def check_engine(kind: choose.Kind) -> Finding:
     """Which engine the settings mean."""
     match kind:
         case "off":

@@ -55,7 +55,9 @@ def fetch(entry: Entry, out: Console, *, mirror: str = "") -> Path:
     from monkeycode_lsp.models import pull  # noqa: PLC0415 - brings the HTTP library
 
     sources = pull.default_sources(mirror=mirror)
-    out.print(f"{describe(entry)}, or the first of these that has it: {', '.join(source.name for source in sources)}.", markup=False)
+    out.print(
+        f"Fetching {describe(entry)} from the first of these that has it: {', '.join(source.name for source in sources)}.", markup=False
+    )
     with terminal.progress(out) as progress:
         path = pull.pull(entry, progress=progress, sources=sources)
     out.print(f"{entry.title} is here and its SHA-256 is right: {path}" if entry.sha256 else f"{entry.title} is here: {path}", markup=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import sys
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
@@ -73,6 +74,8 @@ def serve(
 
 
 def _serve_pipes(tree: dict[str, Any]) -> int:
+    if sys.stdin.isatty():
+        click.echo("This waits for an editor to speak LSP on standard input; Ctrl-C ends it. See `monkeycode try`.", err=True)
     stdout = transport.claim_stdout()  # before the imports: whatever prints while it is imported must not reach the editor
     from monkeycode_lsp import app  # noqa: PLC0415 - see above; and it is slow
 

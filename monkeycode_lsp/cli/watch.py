@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,6 @@ class Told(msgspec.Struct, frozen=True, rename="camel"):
 
     outcome: str
     reason: str
-    origin: str = ""
     stages_ms: dict[str, float] = {}
     first_ms: float | None = None
     generated_tokens: int | None = None
@@ -63,10 +62,10 @@ class Seen(msgspec.Struct, frozen=True):
 
 
 @asynccontextmanager
-async def server(settings: Mapping[str, Any], log: Path) -> AsyncIterator[Client]:
+async def server(settings: Mapping[str, Any], log: Path, *, command: Sequence[str] = SERVE) -> AsyncIterator[Client]:
     """A running server that has been introduced to these settings; what it logs goes to `log`."""
     with log.open("wb") as stderr:
-        async with start(SERVE, stderr=stderr.fileno()) as client:
+        async with start(command, stderr=stderr.fileno()) as client:
             try:
                 async with asyncio.timeout(_REPLY_S):
                     await client.initialize(settings, capabilities=_COLUMNS_ARE_CHARACTERS)

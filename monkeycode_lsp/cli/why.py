@@ -19,7 +19,7 @@ _LEAST_MS = 0.05
 
 def folder() -> Path:
     """Where the servers of this user keep their outcomes."""
-    return folders.state() / "outcomes"
+    return folders.state() / outcomes.FOLDER
 
 
 @click.command()

@@ -4,13 +4,27 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from typing import Literal
 
 from monkeycode_lsp import config
 from monkeycode_lsp.engines.absent import AbsentEngine
 from monkeycode_lsp.engines.base import Engine
 from monkeycode_lsp.errors import EngineError, EngineUnavailableError, MonkeyCodeError
 
+Kind = Literal["local", "remote", "scripted", "off"]
 Report = Callable[[MonkeyCodeError], None]
+
+
+def kind(settings: config.Config) -> Kind:
+    """Which engine the settings mean; `auto` is remote where an endpoint is set."""
+    if settings.engine != "auto":
+        return settings.engine
+    return "remote" if endpoints(settings) else "local"
+
+
+def endpoints(settings: config.Config) -> tuple[config.Endpoint, ...]:
+    """The endpoints that have an address."""
+    return tuple(endpoint for endpoint in settings.remote.endpoints if endpoint.url.strip())
 
 
 def engine(settings: config.Config, report: Report) -> Engine:
@@ -19,30 +33,31 @@ def engine(settings: config.Config, report: Report) -> Engine:
     def notify(message: str) -> None:
         report(EngineError(message))
 
-    endpoints = [endpoint for endpoint in settings.remote.endpoints if endpoint.url.strip()]
-    if settings.engine == "off":
-        return AbsentEngine(EngineUnavailableError("The engine is switched off (setting engine)."))
-    if settings.engine == "scripted":
-        from monkeycode_lsp.engines import scripted  # noqa: PLC0415 - only when asked for
+    match kind(settings):
+        case "off":
+            return AbsentEngine(EngineUnavailableError("The engine is switched off (setting engine)."))
+        case "scripted":
+            from monkeycode_lsp.engines import scripted  # noqa: PLC0415 - only when asked for
 
-        try:
-            return scripted.from_settings(settings.scripted)
-        except EngineUnavailableError as exc:
-            return AbsentEngine(exc)
-    if settings.engine == "remote" or (settings.engine == "auto" and endpoints):
-        if not endpoints:
+            try:
+                return scripted.from_settings(settings.scripted)
+            except EngineUnavailableError as exc:
+                return AbsentEngine(exc)
+        case "remote" if not endpoints(settings):
             return AbsentEngine(
                 EngineUnavailableError(
                     "The setting engine says remote, but no endpoint is set.",
                     remedy='Add one to remote.endpoints, such as {"url": "http://127.0.0.1:8000"}.',
                 )
             )
-        from monkeycode_lsp.engines.remote.engine import RemoteEngine  # noqa: PLC0415 - heavy
+        case "remote":
+            from monkeycode_lsp.engines.remote.engine import RemoteEngine  # noqa: PLC0415 - heavy
 
-        return RemoteEngine(settings=settings.remote, notify=notify, environ=os.environ)
-    from monkeycode_lsp.engines.local.engine import LocalEngine  # noqa: PLC0415 - heavy
+            return RemoteEngine(settings=settings.remote, notify=notify, environ=os.environ)
+        case "local":
+            from monkeycode_lsp.engines.local.engine import LocalEngine  # noqa: PLC0415 - heavy
 
-    return LocalEngine(settings=settings.local, notify=notify)
+            return LocalEngine(settings=settings.local, notify=notify)
 
 
 def same_engine(a: config.Config, b: config.Config) -> bool:

@@ -15,6 +15,8 @@ from monkeycode_lsp.domain import Outcome
 
 logger = logging.getLogger(__name__)
 
+FOLDER = "outcomes"
+"""Below the user's state folder."""
 MOST = 200
 _FILES_KEPT = 8
 _decoder = msgspec.json.Decoder(list[Outcome])

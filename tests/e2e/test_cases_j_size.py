@@ -79,7 +79,7 @@ def letters(letter, last):
     return (letter * 29 + "\n") * 200 + last
 
 
-@pytest.mark.parametrize("tokens_per_letter", [3.0, 2.5])
+@pytest.mark.parametrize("tokens_per_letter", [3.0, 4.0])
 async def test_a_prompt_that_is_too_long_is_shortened_once_and_the_limit_remembered(start, tokens_per_letter):
     # abetlen/llama-cpp-python#462, vllm-project/vllm#19861, vllm-project/vllm#20409
     script = window_of(WINDOW, lambda prompt: tokens_per_letter * len(prompt))
@@ -93,10 +93,10 @@ async def test_a_prompt_that_is_too_long_is_shortened_once_and_the_limit_remembe
 
 
 async def test_a_window_that_stays_too_small_costs_one_retry_for_each_ask(start):
-    script = window_of(WINDOW, lambda prompt: 6 * len(prompt))
+    script = window_of(WINDOW, lambda prompt: 20 * len(prompt))
     async with start(script) as scene:
         counts = []
-        for n in range(4):
+        for n in range(6):
             shown = await scene.show(letters("字", f"x{n} = ‸"), script)
             counts.append(len(shown.requests))
         assert max(counts) <= 2

@@ -1,0 +1,99 @@
+"""Kind L, end to end: what odd streams become in the editor.  The parser has tests of its own."""
+
+import asyncio
+import json
+
+import pytest
+
+from tests import servers
+from tests.servers import DONE, choice, event
+
+pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="module")]
+
+OPTIONS = {"cache": {"enabled": True}}
+
+
+def text(said, finish=None):
+    return event(choice(said, finish))
+
+
+NO_BLANK = b"data:" + json.dumps(choice("ok")).encode() + b"\n\ndata:[DONE]\n\n"
+NOISE = b": keep-alive\n\n\n\nevent: ping\n\nretry: 3000\n\n" + text("o") + b"data:\n\n: more\n" + text("k") + DONE
+RAW = b"".join(b"data: " + json.dumps(choice(char), ensure_ascii=False).encode() + b"\n\n" for char in "'é漢😀'")
+
+
+@pytest.mark.parametrize(
+    ("pieces", "shown"),
+    [
+        ((NO_BLANK,), "ok"),  # openai/openai-python#498, sgl-project/genai-bench#159, huggingface/huggingface_hub#4536
+        ((NOISE,), "ok"),  # mistralai/mistral-vibe#774, a2aproject/a2a-python#540, openai/openai-python#2721
+        (tuple(bytes([byte]) for byte in RAW + DONE), "'é漢😀'"),  # ggml-org/llama.cpp#28926, abetlen/llama-cpp-python#57
+        ((text("ok", "stop"),), "ok"),  # lidge-jun/opencodex#1170: no [DONE]
+        ((text("o") + text("k", "stop") + DONE,), "ok"),
+        ((text("ok", "stop").replace(b"\n", b"\r\n"), DONE.replace(b"\n", b"\r\n")), "ok"),
+    ],
+)
+async def test_good_streams_of_every_form_are_shown_and_remembered(scene, pieces, shown):
+    script = servers.stream(*pieces)
+    first = await scene.show(f"v{abs(hash(pieces))} = ‸", script)
+    assert first.text == shown
+    again = await scene.ask(first.uri, 0, len(scene.lsp.texts[first.uri]))
+    assert (again.text, again.requests) == (shown, [])
+
+
+async def breaks_off(exchange):
+    await exchange.head()
+    await exchange.text("ret")
+    exchange.close()
+
+
+async def resets(exchange):
+    await exchange.head()
+    await exchange.text("ret")
+    exchange.reset()
+
+
+BROKEN = [
+    # ggml-org/llama.cpp#16109, octos-org/octos#13
+    servers.stream(text("ret"), event({"error": {"message": "x"}}), DONE),
+    servers.stream(event({"error": {"message": "x", "code": 500}})),
+    # a variant of anomalyco/opencode#23442
+    servers.stream(text("ret"), b'data: {"choices":[{"te\n\n', text("urn 1", "stop"), DONE),
+    servers.stream(text("ret")),
+    breaks_off,
+    resets,
+    # huggingface/llm-vscode#146, ggml-org/llama.vim#61
+    servers.status(200, "<html><body>Log in</body></html>", "text/html"),
+    servers.status(200, {}),
+    servers.status(200, []),
+    servers.status(200, {"error": "busy"}),
+    servers.status(200, b""),
+    servers.status(200, b"\xff\xfe\x00"),
+    servers.stream(b"\x00" * 10_000),
+]
+
+
+@pytest.mark.parametrize("script", BROKEN, ids=range(len(BROKEN)))
+async def test_broken_streams_show_nothing_say_so_once_and_are_not_remembered(start, script):
+    async with start(script) as scene:
+        first = await scene.show("v = ‸", script)
+        assert first.text is None
+        await scene.ask(first.uri, 0, 4)
+        assert len(scene.lsp.shown_messages) == 1
+        assert "127.0.0.1" in scene.lsp.shown_messages[0]
+        (outcome,) = await scene.lsp.why()
+        assert (outcome["outcome"], bool(outcome["reason"])) == ("failed", True)
+        scene.says.script = servers.reply("ok")
+        async with asyncio.timeout(3):  # some failures are followed by a rest
+            while (await scene.ask(first.uri, 0, 4)).text != "ok":
+                await asyncio.sleep(0.1)
+
+
+@pytest.mark.parametrize("script", [breaks_off, resets, BROKEN[3]])
+async def test_part_of_a_broken_answer_is_shown_only_when_asked_by_hand(start, script):
+    # Decision 3
+    async with start(script) as scene:
+        by_hand = await scene.show("def f():\n    ‸", script, invoked=True)
+        assert by_hand.text == "ret"
+        scene.says.script = servers.reply("return 1")
+        assert (await scene.ask(by_hand.uri, 1, 4)).text == "return 1"

@@ -1,0 +1,156 @@
+"""Kind M: the backend is down, refuses or is slow."""
+
+import asyncio
+
+import pytest
+
+from tests import servers
+from tests.e2e import scene as scenes
+
+pytestmark = pytest.mark.e2e
+
+QUICK_S = 0.5
+
+
+async def answered(scene, uri, line, column, within_s):
+    """Ask again and again, as a user who goes on typing does, until there is an answer; how long that took."""
+    start = asyncio.get_running_loop().time()
+    async with asyncio.timeout(within_s):
+        while (await scene.ask(uri, line, column)).text is None:
+            await asyncio.sleep(0.05)
+    return asyncio.get_running_loop().time() - start
+
+
+async def test_a_dead_backend_is_quiet_quick_and_used_as_soon_as_it_is_back(start):
+    # ggml-org/llama.vscode#83, huggingface/llm.nvim#79
+    port = servers.unused_port()
+    async with start() as scene:
+        scene.lsp.configure(scenes.endpoint(f"http://127.0.0.1:{port}"))
+        uri, line, column = scene.put("x = ‸")
+        for _ in range(20):
+            at = asyncio.get_running_loop().time()
+            assert (await scene.ask(uri, line, column)).text is None
+            assert asyncio.get_running_loop().time() - at < QUICK_S
+        assert len(scene.lsp.shown_messages) == 1
+        async with servers.CompletionServer(servers.reply("ok"), port=port):
+            await answered(scene, uri, line, column, 3)
+        assert len(scene.lsp.shown_messages) == 1
+
+
+@pytest.mark.parametrize("key", ["K1\n", " K1 ", "K1\r\n"])
+async def test_the_key_is_sent_exactly(start, key):
+    # ggml-org/llama.vscode#53, twinnydotdev/twinny#67
+    async def guarded(exchange):
+        if exchange.request.headers.get("authorization") == "Bearer K1":
+            await servers.reply("ok")(exchange)
+        else:
+            await exchange.respond(401, {"error": {"message": "Unauthorized"}})
+
+    async with start(guarded, env={"TEAM_KEY": key}) as scene:
+        for setting in ({"apiKey": key}, {"apiKeyEnv": "TEAM_KEY"}, {"apiKey": "", "headers": {"Authorization": "Bearer K1"}}):
+            scene.lsp.configure(scenes.endpoint(scene.backend.url, apiKey="", apiKeyEnv="", headers={}))
+            scene.lsp.configure(scenes.endpoint(scene.backend.url, **setting))
+            shown = await scene.show("x = ‸", guarded)
+            assert shown.text == "ok"
+        assert scene.lsp.shown_messages == []
+
+
+async def test_a_wrong_key_is_told_once(start):
+    async with start(servers.status(401, {"error": "no"})) as scene:
+        for _ in range(5):
+            assert (await scene.show("x = ‸", servers.status(401, {"error": "no"}))).text is None
+        assert len(scene.lsp.shown_messages) == 1
+        assert "apiKey" in scene.lsp.shown_messages[0]
+
+
+async def test_a_server_that_is_still_loading_is_waited_for_quietly(start):
+    # ggml-org/llama.cpp#9056
+    loading = servers.status(503, {"error": {"code": 503, "message": "Loading model", "type": "unavailable_error"}})
+    async with start(loading) as scene:
+        shown = await scene.show("x = ‸", loading)
+        end = asyncio.get_running_loop().time() + 3
+        while asyncio.get_running_loop().time() < end:
+            at = asyncio.get_running_loop().time()
+            assert (await scene.ask(shown.uri, 0, 4)).text is None
+            assert asyncio.get_running_loop().time() - at < QUICK_S
+            await asyncio.sleep(0.05)
+        assert len(scene.backend.requests) < 20
+        scene.says.script = servers.reply("ok")
+        assert await answered(scene, shown.uri, 0, 4, 3) < 2
+        assert scene.lsp.shown_messages == []
+
+
+async def test_a_slow_first_token_is_waited_for_when_asked_by_hand(start):
+    # langgenius/dify#15371, unslothai/unsloth#10911: HTTP clients give up after 5 seconds by default
+    async def slow(exchange):
+        await exchange.head()
+        await asyncio.sleep(5.5)
+        await exchange.text("ok", "stop")
+        await exchange.send(servers.DONE)
+        await exchange.end()
+
+    async with start(slow, options={"completion": {"deadlineMs": 20_000}, "remote": {"timeoutMs": 20_000}}) as scene:
+        assert (await scene.show("x = ‸", slow, invoked=True)).text == "ok"
+        assert scene.lsp.shown_messages == []
+
+
+async def test_an_address_that_swallows_everything_fails_at_the_connect_limit(start):
+    with servers.BlackHole() as url:
+        async with start(options={"completion": {"deadlineMs": 20_000}}) as scene:
+            scene.lsp.configure(scenes.endpoint(url))
+            at = asyncio.get_running_loop().time()
+            assert (await scene.show("x = ‸", "1", invoked=True)).text is None
+            assert asyncio.get_running_loop().time() - at < 4
+            (message,) = scene.lsp.shown_messages
+            assert "cannot be reached" in message
+
+
+async def headers_then_fin(exchange):
+    await exchange.head()
+    exchange.close()
+
+
+async def fin(exchange):
+    exchange.close()
+
+
+async def rst(exchange):
+    exchange.reset()
+
+
+@pytest.mark.parametrize("script", [headers_then_fin, fin, rst])
+async def test_connections_that_break_do_no_harm(start, script):
+    # ggml-org/llama.vim#61
+    async with start(script) as scene:
+        assert (await scene.show("x = ‸", script)).text is None
+        scene.says.script = servers.reply("ok")
+        await answered(scene, *scene.put("y = ‸"), 3)
+        assert len(scene.lsp.shown_messages) <= 1
+
+
+@pytest.mark.parametrize("fate", ["fin", "rst"])
+async def test_a_connection_that_is_refused_once_is_tried_again_silently(start, fate):
+    backend = servers.CompletionServer(servers.reply("ok"), first_connections=[fate])
+    async with start(backend=backend) as scene:
+        await answered(scene, *scene.put("y = ‸"), 3)
+        assert len(scene.lsp.shown_messages) <= 1
+
+
+async def test_a_kept_connection_that_the_server_closes_is_replaced_silently(start):
+    async with start() as scene:
+        assert (await scene.show("x = ‸", "1")).text == "1"
+        scene.backend.drop_idle()
+        assert (await scene.show("y = ‸", "2")).text == "2"
+        assert scene.lsp.shown_messages == []
+
+
+@pytest.mark.parametrize("url", ["", "nonsense", "http://", "ftp://127.0.0.1/", "http://127.0.0.1:99999", "http://exa mple", "http://[::1", "127.0.0.1:1"])
+async def test_an_address_that_cannot_be_one_is_told_once(start, url):
+    async with start(options={"engine": "remote"}) as scene:
+        scene.lsp.configure(scenes.endpoint(url))
+        uri, line, column = scene.put("x = ‸")
+        for _ in range(3):
+            assert (await scene.ask(uri, line, column)).text is None
+        assert len(scene.lsp.shown_messages) == 1
+        scene.lsp.configure(scenes.endpoint(scene.backend.url))
+        assert (await scene.ask(uri, line, column)).text == "ok"

@@ -1,0 +1,51 @@
+"""Kind N: proxies and certificates."""
+
+import pytest
+
+from tests import servers
+from tests.e2e import scene as scenes
+
+pytestmark = pytest.mark.e2e
+
+
+@pytest.mark.parametrize(
+    "environ",
+    [
+        {"ALL_PROXY": "socks5://127.0.0.1:9", "HTTP_PROXY": "http://127.0.0.1:9"},  # encode/httpx#505, encode/httpx#1082
+        {"all_proxy": "socks5h://127.0.0.1:9", "https_proxy": "http://127.0.0.1:9", "http_proxy": "http://127.0.0.1:9"},
+        {"HTTP_PROXY": "::::", "ALL_PROXY": "nonsense"},
+        {"NO_PROXY": "::1,[", "HTTP_PROXY": "http://user:p%40ss@127.0.0.1:9"},
+    ],
+)
+async def test_this_machine_is_reached_directly_whatever_the_variables_say(start, environ):
+    async with start(env=environ) as scene:
+        for host in ("127.0.0.1", "localhost"):
+            scene.lsp.configure(scenes.endpoint(f"http://{host}:{scene.backend.port}"))
+            assert (await scene.show(f"{host[0]} = ‸", "ok")).text == "ok"
+        assert scene.lsp.shown_messages == []
+
+
+async def test_a_proxy_that_cannot_be_used_is_named_without_its_password(start):
+    async with start(env={"ALL_PROXY": "socks5://user:hunter2@127.0.0.1:9"}) as scene:
+        scene.lsp.configure(scenes.endpoint("http://models.example:8000"))
+        assert (await scene.show("x = ‸", "ok")).text is None
+        (message,) = scene.lsp.shown_messages
+        assert "proxy" in message.lower()
+        assert "hunter2" not in message + scene.lsp.stderr.decode()
+
+
+async def test_a_certificate_authority_of_the_users_own_is_trusted_as_one_file_or_as_several(start, tmp_path):
+    # continuedev/continue#5115, continuedev/continue#889, huggingface/llm-vscode#78
+    ours, other = servers.Authority.make(tmp_path / "ours"), servers.Authority.make(tmp_path / "other")
+    if ours is None or other is None:
+        pytest.skip("there is no openssl here to make certificates with")
+    async with start(backend=servers.CompletionServer(servers.reply("ok"), tls=ours.server)) as scene:
+        assert (await scene.show("x = ‸")).text is None
+        (message,) = scene.lsp.shown_messages
+        assert "caFile" in message
+        assert scene.backend.requests == []  # nothing was sent to a server that nobody vouches for
+        for ca_file in (str(ours.ca_file), [str(other.ca_file), str(ours.ca_file)]):
+            scene.lsp.configure(scenes.endpoint(scene.backend.url, caFile=ca_file))
+            assert (await scene.show("x = ‸")).text == "ok"
+        scene.lsp.configure(scenes.endpoint(scene.backend.url, caFile=str(other.ca_file)))
+        assert (await scene.show("y = ‸")).text is None
