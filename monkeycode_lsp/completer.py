@@ -281,6 +281,8 @@ class Completer:
 
     async def warm(self) -> None:
         """Get the engine ready before the first ask; problems are reported once, here or then."""
+        if not self.settings.enabled or self.settings.engine == "off":
+            return
         try:
             await self._await_model(time.perf_counter() + 3600)
         except MonkeyCodeError as exc:

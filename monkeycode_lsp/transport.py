@@ -10,6 +10,7 @@ import asyncio
 import logging
 import os
 import re
+import stat
 import sys
 import threading
 from collections.abc import Callable
@@ -157,10 +158,18 @@ async def serve_stdio(peer: Peer, stdout: BinaryIO, ended: asyncio.Event) -> Non
     loop = asyncio.get_running_loop()
     peer.connected(await _stdout_writer(loop, stdout, ended), framed=True)
     try:
+        if not _can_be_watched(sys.stdin.buffer):
+            raise ValueError
         await loop.connect_read_pipe(lambda: _Input(peer.receive, ended.set), sys.stdin.buffer)
     except (ValueError, OSError, NotImplementedError):
         threading.Thread(target=_read_blocking, args=(loop, peer, ended), name="stdin", daemon=True).start()
     await ended.wait()
+
+
+def _can_be_watched(file: BinaryIO) -> bool:
+    """Whether the loop can wait for input of `file`.  The loop takes every character device, and fails later for some (/dev/null)."""
+    mode = os.fstat(file.fileno()).st_mode
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or file.isatty()
 
 
 async def _stdout_writer(loop: asyncio.AbstractEventLoop, stdout: BinaryIO, ended: asyncio.Event) -> Writer:

@@ -33,7 +33,8 @@ _DASHES = frozenset({"sql", "lua", "haskell", "ada", "elm"})
 _SEMICOLON = frozenset({"lisp", "clojure", "scheme", "racket", "asm", "ini", "emacs-lisp"})
 _PERCENT = frozenset({"latex", "tex", "matlab", "erlang", "prolog"})
 _MARKUP = frozenset({"html", "xml", "markdown", "svg", "vue", "svelte"})
-_STRING = re.compile(r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|`(?:\\.|[^`\\])*`")
+_STRING = re.compile(r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\\n])*`")
+"""Within one line: a lone apostrophe in a comment must not reach the next."""
 
 _UNCLOSED = re.compile(r"(?<!\w)[\"'`].*")
 
@@ -66,5 +67,5 @@ def at_cursor(window: Window) -> bool:
     opener, closer = ("<!--", "-->") if window.language in _MARKUP else ("/*", "*/")
     if mark not in {"//", "--"} and opener == "/*":
         return False
-    prefix = window.prefix
+    prefix = window.prefix if opener == "<!--" else _STRING.sub("", window.prefix)
     return prefix.rfind(opener) > prefix.rfind(closer)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests import servers
+from tests import certificates, servers
 from tests.e2e import scene as scenes
 
 pytestmark = pytest.mark.e2e
@@ -36,7 +36,7 @@ async def test_a_proxy_that_cannot_be_used_is_named_without_its_password(start):
 
 async def test_a_certificate_authority_of_the_users_own_is_trusted_as_one_file_or_as_several(start, tmp_path):
     # continuedev/continue#5115, continuedev/continue#889, huggingface/llm-vscode#78
-    ours, other = servers.Authority.make(tmp_path / "ours"), servers.Authority.make(tmp_path / "other")
+    ours, other = certificates.Authority.make(tmp_path / "ours"), certificates.Authority.make(tmp_path / "other")
     if ours is None or other is None:
         pytest.skip("there is no openssl here to make certificates with")
     async with start(backend=servers.CompletionServer(servers.reply("ok"), tls=ours.server)) as scene:

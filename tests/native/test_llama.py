@@ -36,7 +36,7 @@ def never():
 
 @pytest.fixture(scope="module")
 def runtime(model_path):
-    decoder = llama.LlamaDecoder(Options(model=model_path, context_tokens=1024))
+    decoder = llama.LlamaDecoder(Options(model=model_path, context_tokens=1024, threads=1))
     decoder.build()
     decoder.load()
     yield decoder._llama

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 from contextlib import aclosing
+from pathlib import Path
 
 import pytest
 
@@ -13,7 +15,7 @@ pytest.importorskip("llama_cpp", reason="needs the native engine")
 from monkeycode_lsp import folders
 from monkeycode_lsp.config import Local
 from monkeycode_lsp.domain import Control, Finish, Plain, Prompt
-from monkeycode_lsp.engines.local import selftest
+from monkeycode_lsp.engines.local import explain, selftest
 from monkeycode_lsp.engines.local.ladder import Attempt
 from monkeycode_lsp.engines.local.native import NativeEngine
 from monkeycode_lsp.errors import EngineRefusedError, EngineUnavailableError
@@ -98,6 +100,17 @@ async def test_a_file_that_only_begins_like_a_model_is_named(tmp_path):
     assert str(path) in caught.value.message
     await engine.aclose()
     assert list(folders.runtime().iterdir()) == []
+
+
+async def test_a_build_that_dies_of_an_illegal_instruction_runs_the_model_without_extra_buffers(model_path):
+    told = []
+    command = [sys.executable, str(Path(__file__).with_name("amx_worker.py"))]
+    engine = NativeEngine(settings=Local(context_tokens=512), model=model_path, notify=told.append, command=command)
+    said = await chunks(engine, prompt(*FIM, stop=("\n",)))
+    await engine.aclose()
+    assert "".join(chunk.text for chunk in said) == "n % 2 == 0"
+    assert len(told) == 1
+    assert explain.BUILD_LINE in told[0]
 
 
 async def test_the_runtime_survives_its_self_test(model_path):

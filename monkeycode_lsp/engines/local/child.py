@@ -20,6 +20,9 @@ _LINE_CHARACTERS = 300
 _CRASH_REPORT = "Fatal Python error"
 """Begins what faulthandler prints; what matters to the user stands before it."""
 _POLITE_S = 1.0
+PATIENT = {"OMP_WAIT_POLICY": "passive"}
+"""Threads that wait for each other sleep.  By default they spin, and where another program wants the same cores a
+token takes seconds instead of milliseconds.  What the user has set wins."""
 
 
 def last_words(lines: Iterable[str]) -> str:
@@ -45,7 +48,7 @@ class Child:
     async def start(cls, command: Sequence[str], path: Path) -> Child:
         """Start a process that will listen at `path`.  Raises `OSError` if there is no such program."""
         pipe = asyncio.subprocess.PIPE
-        environment = {**os.environ, "PYTHONIOENCODING": "utf-8"}
+        environment = {**PATIENT, **os.environ, "PYTHONIOENCODING": "utf-8"}
         process = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe, stderr=pipe, env=environment)
         return cls(process, path)
 

@@ -84,12 +84,12 @@ class Link:
         return told
 
     def ask(self, make: Callable[[int], wire.Generate]) -> Answer:
-        """Send an ask; `make` gets its number.  The caller ends it with `forget`."""
+        """Send an ask; `make` gets its number.  The caller ends it with `forget`.  Raises `FrameError`."""
         answer = Answer(next(self._numbers), self.send)
+        self.send(make(answer.number))
         self._answers[answer.number] = answer
         if not self.is_open:
             answer.queue.put_nowait(None)
-        self.send(make(answer.number))
         return answer
 
     def forget(self, answer: Answer) -> None:

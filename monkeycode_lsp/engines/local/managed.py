@@ -25,6 +25,7 @@ from monkeycode_lsp import config
 from monkeycode_lsp.domain import Chunk, Plain, Prompt
 from monkeycode_lsp.engines.base import Model
 from monkeycode_lsp.engines.local import managed_server
+from monkeycode_lsp.engines.local.child import PATIENT
 from monkeycode_lsp.engines.local.managed_child import KEEPER, ManagedChild
 from monkeycode_lsp.engines.remote.backoff import Backoff
 from monkeycode_lsp.engines.remote.endpoint import Endpoint, Limits
@@ -176,7 +177,7 @@ class ManagedEngine:
         self._check_file()
         key = secrets.token_urlsafe(32)
         try:
-            child = await ManagedChild.start(self._command(), environ={**os.environ, managed_server.KEY_VARIABLE: key})
+            child = await ManagedChild.start(self._command(), environ={**PATIENT, **os.environ, managed_server.KEY_VARIABLE: key})
         except OSError as exc:
             raise EngineUnavailableError("The local engine's process cannot be started.", remedy="Is memory short?") from exc
         endpoint: Endpoint | None = None

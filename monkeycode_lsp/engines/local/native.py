@@ -50,7 +50,7 @@ class NativeEngine:
         command: Sequence[str] | None = None,
         pauses_s: Sequence[float] = _PAUSES_S,
         load_timeout_s: float = 300.0,
-        confirm_s: float = 3.0,
+        confirm_s: float = 5.0,
         loopback: bool = rendezvous.LOOPBACK,
     ) -> None:
         # The mutable state is the running child, the task that starts it, and what the last failures
@@ -78,7 +78,7 @@ class NativeEngine:
         """See `Engine.stream`."""
         for is_last in (False, True):
             running, _ = await self._up()
-            answer = running.link.ask(lambda number: _generate(number, prompt))
+            answer = _ask(running, prompt)
             n_chunks = 0
             try:
                 async with aclosing(answer.events()) as events:
@@ -122,13 +122,13 @@ class NativeEngine:
 
     async def _start(self) -> tuple[Running, Model]:
         """Go down the ladder until an attempt lives."""
-        explain.check_file(self._model)
+        await asyncio.to_thread(explain.check_file, self._model)
         if self._command is None and not selftest.is_installed():
             raise explain.not_installed()
         self._raise_if_too_early()
         name = await asyncio.to_thread(verdict.key, self._model, gpu_layers=self._settings.gpu_layers)
         fingerprint = await asyncio.to_thread(_fingerprint, self._model)
-        known = verdict.recall(name)
+        known = await asyncio.to_thread(verdict.recall, name)
         attempt = (known.attempt if known else None) or Attempt()
         first: Fall | None = None
         while True:
@@ -141,14 +141,14 @@ class NativeEngine:
             if following is None:
                 raise self._failed(explain.unavailable(outcome, self._model), pause_s=self._pauses_s[-1])
             attempt = following
+        # Nothing may come between the launch and this: a start that ends here would leave the process behind.
+        running = self._running = (outcome, _model(outcome.ready, fingerprint))
+        self._failure = None
         if known is None or known.attempt != attempt:
-            verdict.remember(name, Verdict(attempt=attempt, at=time.time()))
+            await asyncio.to_thread(verdict.remember, name, Verdict(attempt=attempt, at=time.time()))
         if first is not None:
             self._notify(explain.fell_back(first, attempt))
-        # No await since the launch: a cancelled start would leave the process behind.
-        self._running = (outcome, _model(outcome.ready, fingerprint))
-        self._failure = None
-        return self._running
+        return running
 
     async def _launch(self, attempt: Attempt) -> Running | Fall:
         command = [*(self._command or WORKER), *ladder.arguments(self._settings, self._model, attempt)]
@@ -206,6 +206,14 @@ def _model(ready: wire.Ready, fingerprint: str) -> Model:
         fingerprint=fingerprint,
         context_tokens=ready.context_tokens,
     )
+
+
+def _ask(running: Running, prompt: Prompt) -> Answer:
+    """Send a prompt.  Raises `ContextOverflowError` for one that fits no frame, and so no window."""
+    try:
+        return running.link.ask(lambda number: _generate(number, prompt))
+    except wire.FrameError as exc:
+        raise ContextOverflowError("The prompt is too long for any model.", limit_tokens=running.ready.context_tokens) from exc
 
 
 def _generate(number: int, prompt: Prompt) -> wire.Generate:

@@ -90,7 +90,8 @@ def _settle() -> None:
 def _llama_decoder(options: Options) -> Decoder:
     try:
         from monkeycode_lsp.engines.local.llama import LlamaDecoder  # noqa: PLC0415 - heavy, and may be missing
-    except (ImportError, OSError, RuntimeError) as exc:
+    except (ImportError, OSError, RuntimeError, AttributeError) as exc:
+        # Missing, of another version, or built against libraries that are not here.
         raise LoadError("runtime", str(exc)) from exc
     return LlamaDecoder(options)
 

@@ -197,6 +197,13 @@ async def test_a_prompt_too_long_says_what_fits(engine, prompt, say):
     assert caught.value.limit_tokens == 4096
 
 
+async def test_a_prompt_too_long_for_any_frame_is_refused_and_the_next_ask_is_answered(engine, prompt, say):
+    asked = engine()
+    with pytest.raises(ContextOverflowError):
+        await say(asked, prompt("x" * (17 * 1024 * 1024)))
+    assert await say(asked, prompt()) == "abc"
+
+
 async def test_a_decoder_that_raises_breaks_one_answer_only(engine, prompt, say):
     asked = engine(mode="breaks")
     with pytest.raises(StreamBrokenError):
