@@ -7,6 +7,7 @@ coroutine for the rest.  Decisions about completion are the completer's.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Callable, Coroutine
 from functools import partial
@@ -24,16 +25,17 @@ from monkeycode_lsp.domain import Ask, Suggestion
 from monkeycode_lsp.errors import ModelMissingError, MonkeyCodeError, SupersededError
 from monkeycode_lsp.observe.outcomes import Outcomes
 from monkeycode_lsp.protocol import Protocol
-from monkeycode_lsp.settings import Layers
+from monkeycode_lsp.settings import SECTION, Layers
 from monkeycode_lsp.text import Encoding
 from monkeycode_lsp.transport import Writer
 
 logger = logging.getLogger(__name__)
 
 WHY = "monkeycode.why"
-SECTION = "monkeycode"
 TRIGGER_CHARACTERS = list(".([{,:=/ \"'")
 _SAVE_EVERY_S = 5.0
+_SETTINGS_S = 5.0
+"""An editor that has not told its settings by then is served with those from elsewhere."""
 
 Report = Callable[[MonkeyCodeError], None]
 MakeCompleter = Callable[[Config, Report, Completer | None], Completer]
@@ -58,9 +60,11 @@ class Server:
         self._editor = convert.Client()
         self._completer: Completer | None = None
         self._said: set[str] = set()
+        self._problems: frozenset[str] = frozenset()
         self._offered: set[str] = set()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._ended = asyncio.Event()
+        self._configured = asyncio.Event()
         self.exit_code = 1
         ls = LanguageServer(
             name="monkeycode-lsp",
@@ -166,7 +170,7 @@ class Server:
     def _configuration_changed(self, params: lsp.DidChangeConfigurationParams) -> None:
         pushed = params.settings
         if isinstance(pushed, dict) and pushed:
-            self._layers.set_client(pushed.get(SECTION, pushed))
+            self._layers.set_pushed(pushed)
             self._apply_settings()
         elif self._editor.configuration:
             self._spawn(self._pull_configuration())
@@ -174,25 +178,29 @@ class Server:
     async def _pull_configuration(self) -> None:
         item = lsp.ConfigurationItem(section=SECTION)
         try:
-            async with asyncio.timeout(5.0):
+            async with asyncio.timeout(_SETTINGS_S):
                 answer = await self._protocol.ask_editor(lsp.WORKSPACE_CONFIGURATION, lsp.ConfigurationParams([item]))
         except Exception as exc:  # noqa: BLE001 - an editor that cannot answer leaves the settings as they are
             logger.info("The editor did not answer workspace/configuration (%s).", type(exc).__name__)
             answer = None
-        if isinstance(answer, list) and answer and isinstance(answer[0], dict):
-            self._layers.set_pulled(answer[0])
+        if isinstance(answer, list) and answer:
+            self._layers.set_current(answer[0])
         self._apply_settings()
 
     def _apply_settings(self) -> None:
         settings, problems = self._layers.resolve()
-        for problem in problems:
-            self._say(f"Setting {problem}")
         before = self._completer
+        if before is None or before.settings != settings:
+            self._said.clear()
+        for problem in dict.fromkeys(problems):
+            if problem not in self._problems:
+                self._say(f"Setting {problem}")
+        self._problems = frozenset(problems)
         if before is not None and before.settings == settings:
             return
         logging.getLogger("monkeycode_lsp").setLevel(self._layers.log_level(settings))
-        self._said.clear()
         self._completer = self._make_completer(settings, self._report, before)
+        self._configured.set()
         if before is not None:
             self._spawn(before.retire(close_engine=self._completer.engine is not before.engine))
         self._spawn(self._completer.warm())
@@ -256,27 +264,27 @@ class Server:
     def _inline_completion(self, params: lsp.InlineCompletionParams) -> Coroutine[Any, Any, Any] | lsp.InlineCompletionList:
         uri, position = params.text_document.uri, params.position
         snapshot = self._documents.snapshot(uri, position.line, position.character)
-        if snapshot is None or self._completer is None:
+        if snapshot is None:
             return lsp.InlineCompletionList(items=[])
         asked = convert.ask(snapshot, params.context, self._documents.since_edit_ms(uri), self._editor.encoding)
-        return self._answer(asked, self._completer, convert.inline_list)
+        return self._answer(asked, convert.inline_list)
 
     def _completion(self, params: lsp.CompletionParams) -> Coroutine[Any, Any, Any] | lsp.CompletionList:
         uri, position = params.text_document.uri, params.position
         snapshot = self._documents.snapshot(uri, position.line, position.character)
-        if snapshot is None or self._completer is None:
+        if snapshot is None:
             return lsp.CompletionList(is_incomplete=False, items=[])
         asked = convert.menu_ask(snapshot, self._documents.since_edit_ms(uri), params.context)
-        return self._answer(asked, self._completer, convert.menu_list)
+        return self._answer(asked, convert.menu_list)
 
-    async def _answer(
-        self,
-        asked: Ask,
-        completer: Completer,
-        to_reply: Callable[[Ask, list[Suggestion], convert.Client], Any],
-    ) -> Any:
+    async def _answer(self, asked: Ask, to_reply: Callable[[Ask, list[Suggestion], convert.Client], Any]) -> Any:
+        if self._completer is None:  # the editor asks before it has told its settings
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._configured.wait(), _SETTINGS_S)
+        if self._completer is None:
+            return to_reply(asked, [], self._editor)
         try:
-            suggestions = await completer.complete(asked, n_nuls=self._documents.n_nuls(asked.snapshot.uri))
+            suggestions = await self._completer.complete(asked, n_nuls=self._documents.n_nuls(asked.snapshot.uri))
         except SupersededError:
             return None  # leaves the screen to the newer answer
         if to_reply is convert.inline_list and not self._documents.is_current(asked.snapshot):

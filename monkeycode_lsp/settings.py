@@ -13,6 +13,8 @@ from urllib.request import url2pathname
 
 from monkeycode_lsp import config, folders
 
+SECTION = "monkeycode"
+"""The name of our settings among everybody's."""
 USER_FILE = "monkeycode.toml"
 WORKSPACE_FILE = ".monkeycode.toml"
 
@@ -27,6 +29,7 @@ class Layers:
         self._workspace: dict[str, Any] = {}
         self._environment = config.from_environment(environ)
         self._client: Mapping[str, Any] = {}
+        self._current: Mapping[str, Any] = {}
         self._overrides = overrides or {}
         self._file_problems: list[str] = []
 
@@ -41,20 +44,30 @@ class Layers:
             self._file_problems += dropped
 
     def set_client(self, tree: Any) -> None:
-        """What the editor sent: `initializationOptions` or `didChangeConfiguration`."""
+        """`initializationOptions`: all of it is meant for us, below a key with our name or without."""
         if isinstance(tree, Mapping):
-            inner = tree.get("monkeycode")
-            self._client = config.merge(self._client, inner if isinstance(inner, Mapping) else tree)
+            section = tree.get(SECTION)
+            self._client = section if isinstance(section, Mapping) else tree
 
-    def set_pulled(self, tree: Mapping[str, Any]) -> None:
-        """The editor's answer to `workspace/configuration`."""
-        self._client = config.merge(self._client, tree)
+    def set_pushed(self, tree: Any) -> None:
+        """`didChangeConfiguration`.  Some editors push everybody's settings, so what is not clearly ours is not taken."""
+        if not isinstance(tree, Mapping):
+            return
+        if SECTION in tree:
+            self.set_current(tree[SECTION])
+        elif tree.keys() & config.fields(config.Config).keys():
+            self.set_current(tree)
+
+    def set_current(self, tree: Any) -> None:
+        """The editor's settings as they are now, in place of those that it had before: what was removed there is no longer set."""
+        if tree is None or isinstance(tree, Mapping):
+            self._current = tree or {}
 
     def resolve(self) -> tuple[config.Config, list[str]]:
         """The settings, and what could not be used, in words."""
         settings = config.Config()
         problems = list(self._file_problems)
-        for tree in (self._user, self._workspace, self._environment, self._client, self._overrides):
+        for tree in (self._user, self._workspace, self._environment, self._client, self._current, self._overrides):
             settings, found = config.decode(tree, settings)
             problems += found
         return settings, problems

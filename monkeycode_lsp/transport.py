@@ -21,7 +21,10 @@ logger = logging.getLogger(__name__)
 MOST_FRAME_BYTES = 256 * 1024 * 1024
 MOST_UNREAD_BYTES = 64 * 1024 * 1024
 """An editor that reads nothing for so long is gone."""
-_LENGTH = re.compile(rb"(?:^|\n)content-length[ \t]*:[ \t]*(\d{1,15})[ \t]*\r?(?:\n|$)", re.IGNORECASE)
+_FIELD = rb"content-length[ \t]*:[ \t]*(\d{1,15})[ \t]*\r?(?:\n|$)"
+_LENGTH = re.compile(rb"(?:^|\n)" + _FIELD, re.IGNORECASE)
+_LENGTH_SOMEWHERE = re.compile(_FIELD, re.IGNORECASE)
+"""After a frame whose length was wrong, its remains stand right before the next header."""
 _MOST_HEADER_BYTES = 16 * 1024
 
 Receive = Callable[[bytes], None]
@@ -69,7 +72,7 @@ class Frames:
             return False
         header = bytes(self._buffer[:end])
         del self._buffer[: end + 4]
-        lengths = _LENGTH.findall(header)
+        lengths = _LENGTH.findall(header) or _LENGTH_SOMEWHERE.findall(header)
         if not lengths:
             logger.error("a frame without Content-Length was dropped")
             return True
@@ -157,19 +160,22 @@ async def serve_stdio(peer: Peer, stdout: BinaryIO, ended: asyncio.Event) -> Non
     """Serve the editor at the other end of our pipes until `ended` is set or they close."""
     loop = asyncio.get_running_loop()
     peer.connected(await _stdout_writer(loop, stdout, ended), framed=True)
-    try:
-        if not _can_be_watched(sys.stdin.buffer):
-            raise ValueError
-        await loop.connect_read_pipe(lambda: _Input(peer.receive, ended.set), sys.stdin.buffer)
-    except (ValueError, OSError, NotImplementedError):
+    if not await _watch_stdin(loop, lambda: _Input(peer.receive, ended.set)):
         threading.Thread(target=_read_blocking, args=(loop, peer, ended), name="stdin", daemon=True).start()
     await ended.wait()
 
 
-def _can_be_watched(file: BinaryIO) -> bool:
-    """Whether the loop can wait for input of `file`.  The loop takes every character device, and fails later for some (/dev/null)."""
-    mode = os.fstat(file.fileno()).st_mode
-    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or file.isatty()
+async def _watch_stdin(loop: asyncio.AbstractEventLoop, protocol: Callable[[], asyncio.Protocol]) -> bool:
+    """Let the loop read standard input; False: it cannot."""
+    stdin = sys.stdin.buffer
+    mode = os.fstat(stdin.fileno()).st_mode
+    if not (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or stdin.isatty()):
+        return False  # the loop would take any character device, and fail later for some (/dev/null)
+    try:
+        await loop.connect_read_pipe(protocol, stdin)
+    except (ValueError, OSError, NotImplementedError):
+        return False
+    return True
 
 
 async def _stdout_writer(loop: asyncio.AbstractEventLoop, stdout: BinaryIO, ended: asyncio.Event) -> Writer:

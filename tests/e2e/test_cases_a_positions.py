@@ -7,7 +7,15 @@ from tests.e2e import scene as scenes
 
 pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="module")]
 
-LINES = ["label = 'size (μm)'", "x = '😋😋'", "naïve = 'é'", "a\u0301e\u0301 = 1", "測試 = '漢字'", "\ttab = '\u200d👩\u200d👩'", "x = '\u2028\x0c\x85'"]
+LINES = [
+    "label = 'size (μm)'",
+    "x = '😋😋'",
+    "naïve = 'é'",
+    "a\u0301e\u0301 = 1",
+    "測試 = '漢字'",
+    "\ttab = '\u200d👩\u200d👩'",
+    "x = '\u2028\x0c\x85'",
+]
 
 
 @pytest.mark.parametrize("line", LINES, ids=ascii)

@@ -11,7 +11,9 @@ pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="module")]
 FENCE = "```"
 
 
-@pytest.mark.parametrize("tail", ["<|fim_middle|>", "<|endoftext|>", "<|file_sep|>b.py\nimport os", "<|fim_pad|>", "<|im_end|>\n", "<|repo_name|>w"])
+@pytest.mark.parametrize(
+    "tail", ["<|fim_middle|>", "<|endoftext|>", "<|file_sep|>b.py\nimport os", "<|fim_pad|>", "<|im_end|>\n", "<|repo_name|>w"]
+)
 @pytest.mark.parametrize("in_pieces", [False, True], ids=["whole", "in pieces"])
 async def test_control_markers_are_never_shown(scene, tail, in_pieces):
     # continuedev/continue#1552, QwenLM/Qwen3-Coder#99

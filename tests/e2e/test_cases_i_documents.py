@@ -27,7 +27,9 @@ async def test_an_unsaved_document_is_served_and_nothing_is_written(tmp_path):
         assert os.listdir(folder) == []
 
 
-@pytest.mark.parametrize("scheme", ["file:///w/a.py", "untitled:a.py", "vscode-notebook-cell:/w/n.ipynb#W0", "vscode-remote://ssh-remote+host/w/a.py"])
+@pytest.mark.parametrize(
+    "scheme", ["file:///w/a.py", "untitled:a.py", "vscode-notebook-cell:/w/n.ipynb#W0", "vscode-remote://ssh-remote+host/w/a.py"]
+)
 async def test_these_kinds_of_document_are_served(scene, scheme):
     # Decision 6
     shown = await scene.show("x = ‸", "1", uri=scheme)
@@ -37,7 +39,18 @@ async def test_these_kinds_of_document_are_served(scene, scheme):
 
 @pytest.mark.parametrize(
     "uri",
-    ["git:/w/a.py?ref", "output:extension-output", "vscode-scm:git/scm0/input", "comment://x/a.py", "http://h/a.py", "a.py", "", "walkThrough:x", "://", "file"],
+    [
+        "git:/w/a.py?ref",
+        "output:extension-output",
+        "vscode-scm:git/scm0/input",
+        "comment://x/a.py",
+        "http://h/a.py",
+        "a.py",
+        "",
+        "walkThrough:x",
+        "://",
+        "file",
+    ],
 )
 async def test_other_kinds_of_document_are_not_served(scene, uri):
     shown = await scene.show("x = ‸", "1", uri=uri, invoked=True)
@@ -185,7 +198,11 @@ async def test_cells_follow_the_edits_of_the_notebook(scene):
         {"metadata": {}},
         {"cells": {"data": [{"kind": 2, "document": "vscode-notebook-cell:/w/n.ipynb#W0", "metadata": {}}]}},
         {"cells": {"structure": {"array": {"start": 99, "deleteCount": 99}}}},
-        {"cells": {"textContent": [{"document": {"uri": "vscode-notebook-cell:/w/n.ipynb#W77", "version": 1}, "changes": [{"text": "x"}]}]}},
+        {
+            "cells": {
+                "textContent": [{"document": {"uri": "vscode-notebook-cell:/w/n.ipynb#W77", "version": 1}, "changes": [{"text": "x"}]}]
+            }
+        },
     ],
 )
 async def test_odd_notebook_changes_do_no_harm(scene, change):
@@ -227,7 +244,9 @@ async def test_a_text_that_becomes_binary_is_no_longer_served(scene):
     assert len((await scene.ask(uri, 0, 4, invoked=True)).requests) == 1
 
 
-@pytest.mark.parametrize("params", [{"rootUri": None, "workspaceFolders": None}, {"rootUri": None}, {"rootUri": None, "workspaceFolders": []}])
+@pytest.mark.parametrize(
+    "params", [{"rootUri": None, "workspaceFolders": None}, {"rootUri": None}, {"rootUri": None, "workspaceFolders": []}]
+)
 async def test_no_folder_is_open(tmp_path, params):
     # openlawlibrary/pygls#395, openlawlibrary/pygls#51
     base = {key: value for key, value in driver.VSCODE.items() if key not in {"rootUri", "workspaceFolders"}}

@@ -7,6 +7,7 @@ from tests.e2e import scene as scenes
 
 pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="module")]
 
+
 @pytest.mark.parametrize("marked", ["x = ‸", "print(‸)", "def f():\n    ‸\n    return 1\n", "x = foo(‸) + 1", "\t‸"])
 async def test_every_inline_item_has_a_range_on_the_cursors_line(scene, marked):
     # neovim/neovim#38721

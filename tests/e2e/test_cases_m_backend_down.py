@@ -144,7 +144,9 @@ async def test_a_kept_connection_that_the_server_closes_is_replaced_silently(sta
         assert scene.lsp.shown_messages == []
 
 
-@pytest.mark.parametrize("url", ["", "nonsense", "http://", "ftp://127.0.0.1/", "http://127.0.0.1:99999", "http://exa mple", "http://[::1", "127.0.0.1:1"])
+@pytest.mark.parametrize(
+    "url", ["", "nonsense", "http://", "ftp://127.0.0.1/", "http://127.0.0.1:99999", "http://exa mple", "http://[::1", "127.0.0.1:1"]
+)
 async def test_an_address_that_cannot_be_one_is_told_once(start, url):
     async with start(options={"engine": "remote"}) as scene:
         scene.lsp.configure(scenes.endpoint(url))

@@ -13,7 +13,16 @@ SOURCE = "xyzzy_of_the_users_source"
 async def test_files_that_hold_secrets_are_not_served_whatever_their_language_is_called(start):
     # zbirenbaum/copilot.lua#111
     secret = [".env", ".env.local", ".env.production", "prod.env", "id_rsa", "id_ed25519", "server.pem", "tls.key", ".npmrc", ".netrc"]
-    secret += ["credentials", ".aws/config", ".ssh/config", "secrets.yaml", "terraform.tfvars", "monkeycode.toml", ".monkeycode.toml", ".ENV"]
+    secret += [
+        "credentials",
+        ".aws/config",
+        ".ssh/config",
+        "secrets.yaml",
+        "terraform.tfvars",
+        "monkeycode.toml",
+        ".monkeycode.toml",
+        ".ENV",
+    ]
     async with start(options={"privacy": {"secretFiles": ["*.private.*"]}, "cache": {"enabled": False}}) as scene:
         for name in [*secret, "a.private.py"]:
             for language in ("shellscript", "plaintext", "python"):
