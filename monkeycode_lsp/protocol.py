@@ -44,6 +44,8 @@ _OURS = (
 )
 """Without a built-in handler, the server's own feature is called."""
 
+_NOTIFICATIONS = frozenset(method for method, (_, response, *_) in lsp.METHOD_TO_TYPES.items() if response is None)
+
 _decoder = msgspec.json.Decoder()
 _encoder = msgspec.json.Encoder()
 
@@ -101,8 +103,10 @@ class Protocol(LanguageServerProtocol):
             self._refuse(msg_id, NOT_INITIALIZED, "The server is not initialized yet.")
         elif self._initialized and method == lsp.INITIALIZE:
             self._refuse(msg_id, INVALID_REQUEST, "The server is initialized already.")
-        elif method not in self.fm.features and method not in self.fm.builtin_features:
+        elif not self._knows(method):
             self._refuse(msg_id, METHOD_NOT_FOUND, f"The method {method[:100]} is not known.")
+        elif method in _NOTIFICATIONS:
+            self._refuse(msg_id, INVALID_REQUEST, f"{method} is a notification and takes no id.")
         else:
             message = self._structure(data)
             if message is None:
@@ -120,7 +124,7 @@ class Protocol(LanguageServerProtocol):
             if future is not None:
                 future.cancel()
             return
-        if method not in self.fm.features and method not in self.fm.builtin_features:
+        if not self._knows(method):
             return
         message = self._structure(data)
         if message is None:
@@ -128,6 +132,9 @@ class Protocol(LanguageServerProtocol):
             self.on_unfit(method, data.get("params"))
             return
         self.handle_message(message)
+
+    def _knows(self, method: str) -> bool:
+        return method in self.fm.features or method in self.fm.builtin_features
 
     def _receive_reply(self, data: dict[str, Any]) -> None:
         msg_id = data.get("id")

@@ -152,9 +152,9 @@ class Server:
             )
         self._layers.read_files(folders[0] if folders else params.root_uri or "")
         self._layers.set_client(params.initialization_options)
+        self._spawn(self._save_regularly())
 
     def _on_initialized(self, _params: lsp.InitializedParams) -> None:
-        self._spawn(self._save_regularly())
         if self._editor.configuration:
             self._spawn(self._pull_configuration())
         else:

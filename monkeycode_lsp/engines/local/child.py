@@ -20,9 +20,10 @@ _LINE_CHARACTERS = 300
 _CRASH_REPORT = "Fatal Python error"
 """Begins what faulthandler prints; what matters to the user stands before it."""
 _POLITE_S = 1.0
-PATIENT = {"OMP_WAIT_POLICY": "passive"}
-"""Threads that wait for each other sleep.  By default they spin, and where another program wants the same cores a
-token takes seconds instead of milliseconds.  What the user has set wins."""
+PATIENT = {"GOMP_SPINCOUNT": "1000"}
+"""Threads that wait for each other spin for a moment only, then sleep.  By default they spin on, and where another
+program wants the same cores a token takes several times as long; at once asleep, an idle machine is half as fast.
+What the user has set wins."""
 
 
 def last_words(lines: Iterable[str]) -> str:
