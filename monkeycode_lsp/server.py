@@ -339,14 +339,15 @@ class Server:
             return
         self._offered.add(error.offer)
         logger.warning("%s", error)
-        choice = await self._protocol.ask_editor(
-            lsp.WINDOW_SHOW_MESSAGE_REQUEST,
-            lsp.ShowMessageRequestParams(
-                lsp.MessageType.Info,
-                f"MonkeyCode: {error.message} {error.offer_text}",
-                actions=[lsp.MessageActionItem("Download"), lsp.MessageActionItem("Not now")],
-            ),
-        )
+        question = f"MonkeyCode: {error.message} {error.offer_text}"
+        actions = [lsp.MessageActionItem("Download"), lsp.MessageActionItem("Not now")]
+        params = lsp.ShowMessageRequestParams(lsp.MessageType.Info, question, actions=actions)
+        try:
+            choice = await self._protocol.ask_editor(lsp.WINDOW_SHOW_MESSAGE_REQUEST, params)
+        except Exception as exc:  # noqa: BLE001 - an editor that cannot ask is told
+            logger.info("The editor asks no questions (%s).", type(exc).__name__)
+            self._say(str(error))
+            return
         if isinstance(choice, dict) and choice.get("title") == "Download" and self._pull_model is not None:
             await self._download(error.offer, self._pull_model)
 

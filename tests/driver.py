@@ -26,6 +26,10 @@ VSCODE = {
 }
 
 
+UNKNOWN = object()
+"""As an answer: the client does not know the method."""
+
+
 class ClosedError(Exception):
     """The server's output ended."""
 
@@ -122,8 +126,11 @@ class Lsp:
             if "method" in message and "id" in message:
                 self.requests.append(message)
                 answer = self.answers.get(message["method"])
-                result = answer(message.get("params")) if callable(answer) else answer
-                self.send({"jsonrpc": "2.0", "id": message["id"], "result": result})
+                if answer is UNKNOWN:
+                    reply = {"error": {"code": -32601, "message": "no such method"}}
+                else:
+                    reply = {"result": answer(message.get("params")) if callable(answer) else answer}
+                self.send({"jsonrpc": "2.0", "id": message["id"]} | reply)
             elif "method" in message:
                 self.notifications.append(message)
             else:

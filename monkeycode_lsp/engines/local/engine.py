@@ -60,9 +60,13 @@ class LocalEngine:
 
     async def _choose(self) -> Model:
         """The first runtime that gets ready.  Nothing is remembered of a failure: what was mended works with the next ask."""
+        makers = self._installed()
+        if not makers:
+            raise no_runtime(self._settings)
         path = await asyncio.to_thread(find_model, self._settings)
         failure: EngineUnavailableError | None = None
-        for name, engine in self._candidates(path):
+        for name, make in makers.items():
+            engine = make(settings=self._settings, model=path, notify=self._notify)
             try:
                 model = await engine.ready()
             except EngineUnavailableError as exc:
@@ -79,12 +83,13 @@ class LocalEngine:
                 return model
         raise failure or no_runtime(self._settings)
 
-    def _candidates(self, path: Path) -> list[tuple[str, Engine]]:
-        found: list[tuple[str, Engine]] = []
+    def _installed(self) -> dict[str, Callable[..., Engine]]:
+        """The runtimes that are here and wanted, the preferred one first."""
+        found: dict[str, Callable[..., Engine]] = {}
         if self._settings.runtime != "managed" and selftest.is_installed():
-            found.append(("native", NativeEngine(settings=self._settings, model=path, notify=self._notify)))
+            found["native"] = NativeEngine
         if self._settings.runtime != "native" and managed.is_installed():
-            found.append(("managed", ManagedEngine(settings=self._settings, model=path, notify=self._notify)))
+            found["managed"] = ManagedEngine
         return found
 
 
