@@ -32,6 +32,8 @@ class Client(msgspec.Struct, frozen=True):
     """Announced inline completion."""
     wants_snippets: bool = False
     """Its completion menu loses lines of multi-line plain text (Neovim's own)."""
+    markdown: bool = True
+    """Shows markdown beside a menu's item.  Helix does so without saying; who lists other formats only gets plain text."""
     configuration: bool = False
     """Answers `workspace/configuration`."""
     progress: bool = False
@@ -47,6 +49,7 @@ def client(params: lsp.InitializeParams, encoding: str) -> Client:
         keeps_cr="vim" not in name,
         inline=bool(document and document.inline_completion),
         wants_snippets="neovim" in name and bool(item and item.snippet_support),
+        markdown=not (item and item.documentation_format) or lsp.MarkupKind.Markdown in item.documentation_format,
         configuration=bool(workspace and workspace.configuration),
         progress=bool(window and window.work_done_progress),
     )
@@ -189,11 +192,12 @@ def _menu_item(snapshot: Snapshot, suggestion: Suggestion, editor: Client) -> ls
         text_format = lsp.InsertTextFormat.Snippet
     else:
         new_text = _literal(new_text, snapshot, editor)
+    whole = word + suggestion.text
     return lsp.CompletionItem(
         label=shown,
         kind=lsp.CompletionItemKind.Text,
         detail="MonkeyCode",
-        documentation=lsp.MarkupContent(lsp.MarkupKind.Markdown, f"```{snapshot.language}\n{word}{suggestion.text}\n```"),
+        documentation=lsp.MarkupContent(lsp.MarkupKind.Markdown, f"```{snapshot.language}\n{whole}\n```") if editor.markdown else whole,
         filter_text=word + first or shown,
         sort_text="\0",
         insert_text_format=text_format,

@@ -207,29 +207,30 @@ class Lsp:
 
     def change(self, uri, start, end, text):
         """One incremental edit; positions are (line, units)."""
-        old = self.texts[uri]
-        a, b = self.offset(uri, *start), self.offset(uri, *end)
-        self.texts[uri] = old[:a] + text + old[b:]
+        self.changes(uri, [(start, end, text)])
+
+    def changes(self, uri, edits):
+        """Edits of one notification; each is made in the text that the one before it left.  `(None, None, text)` is the whole text.
+
+        They may come from a generator, which sees the text as it is by then.
+        """
+        events = []
+        for start, end, text in edits:
+            if start is None:
+                self.texts[uri] = text
+                events.append({"text": text})
+                continue
+            old = self.texts[uri]
+            self.texts[uri] = old[: self.offset(uri, *start)] + text + old[self.offset(uri, *end) :]
+            at = {name: {"line": line, "character": units} for name, (line, units) in (("start", start), ("end", end))}
+            events.append({"range": at, "text": text})
         self.versions[uri] += 1
-        self.notify(
-            "textDocument/didChange",
-            {
-                "textDocument": {"uri": uri, "version": self.versions[uri]},
-                "contentChanges": [
-                    {
-                        "range": {"start": {"line": start[0], "character": start[1]}, "end": {"line": end[0], "character": end[1]}},
-                        "text": text,
-                    }
-                ],
-            },
-        )
+        document = {"uri": uri, "version": self.versions[uri]}
+        self.notify("textDocument/didChange", {"textDocument": document, "contentChanges": events})
 
     def whole(self, uri, text):
         """Full-text synchronisation of one document."""
-        self.texts[uri] = text
-        self.versions[uri] += 1
-        changed = {"uri": uri, "version": self.versions[uri]}
-        self.notify("textDocument/didChange", {"textDocument": changed, "contentChanges": [{"text": text}]})
+        self.changes(uri, [(None, None, text)])
 
     def close_document(self, uri):
         self.notify("textDocument/didClose", {"textDocument": {"uri": uri}})

@@ -103,6 +103,16 @@ class Scene:
         result = self.lsp.apply(uri, items[0]) if items else self.lsp.texts[uri]
         return Shown(reply, uri, items[0]["insertText"] if items else None, result, self.backend.requests[n_before:])
 
+    async def answered(self, uri, line, column, within_s=3, **how):
+        """Ask again and again, as a user who goes on typing does, until something is shown; how long that took."""
+        start = asyncio.get_running_loop().time()
+        async with asyncio.timeout(within_s):
+            while True:
+                shown = await self.ask(uri, line, column, **how)
+                if shown.text is not None:
+                    return shown, asyncio.get_running_loop().time() - start
+                await asyncio.sleep(0.05)
+
     async def alive(self):
         """A plain ask on another document is answered; nothing popped up meanwhile unless the test looked at it before."""
         shown = await self.show(f"alive_{next(self._numbers)} = ‸", "1")

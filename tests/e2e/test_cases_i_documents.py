@@ -24,7 +24,7 @@ async def test_an_unsaved_document_is_served_and_nothing_is_written(tmp_path):
         assert (await scene.ask(shown.uri, 0, 5)).text == "1"
         scene.lsp.close_document(shown.uri)
         await scene.lsp.settled()
-        assert os.listdir(folder) == []
+        assert list(folder.iterdir()) == []
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import pytest
 
 from tests import driver, servers
+from tests.e2e import scene as scenes
 
 pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="module")]
 
@@ -59,3 +60,18 @@ async def test_the_label_is_one_line_and_the_edit_starts_and_ends_on_the_cursors
 async def test_nothing_to_say_is_an_empty_menu(scene):
     _, result = await ask_menu(scene, "x = ‸", "")
     assert result["items"] == []
+
+
+@pytest.mark.parametrize(
+    ("formats", "documentation"),
+    [
+        ({"documentationFormat": ["plaintext"]}, "return 1"),
+        ({"documentationFormat": ["plaintext", "markdown"]}, {"kind": "markdown", "value": "```python\nreturn 1\n```"}),
+        ({}, {"kind": "markdown", "value": "```python\nreturn 1\n```"}),
+    ],
+)
+async def test_the_documentation_has_a_form_that_the_client_shows(tmp_path, formats, documentation):
+    params = PARAMS | {"capabilities": {"textDocument": {"completion": {"completionItem": formats}}}}
+    async with scenes.running(tmp_path, params=params) as scene:
+        _, result = await ask_menu(scene, "ret‸", "urn 1")
+        assert result["items"][0]["documentation"] == documentation

@@ -151,16 +151,17 @@ async def test_an_editor_that_closes_only_our_output_costs_nothing(home):
 async def test_an_input_without_an_editor_ends_it_at_once(home, tmp_path):
     (tmp_path / "input").write_bytes(b"")
     for file in (os.devnull, tmp_path / "input"):
-        with open(file, "rb") as stdin:
-            command = (sys.executable, "-m", "monkeycode_lsp", "serve", "--stdio")
-            quiet = asyncio.subprocess.DEVNULL
-            process = await asyncio.create_subprocess_exec(*command, stdin=stdin, stdout=quiet, stderr=quiet)
-            try:
-                assert await asyncio.wait_for(process.wait(), 10) == 1
-            finally:
-                if process.returncode is None:
-                    process.kill()
-                    await process.wait()
+        stdin = os.open(file, os.O_RDONLY)
+        command = (sys.executable, "-m", "monkeycode_lsp", "serve", "--stdio")
+        quiet = asyncio.subprocess.DEVNULL
+        process = await asyncio.create_subprocess_exec(*command, stdin=stdin, stdout=quiet, stderr=quiet)
+        os.close(stdin)
+        try:
+            assert await asyncio.wait_for(process.wait(), 10) == 1
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
 
 
 @pytest.mark.parametrize(("messages", "code"), [(["shutdown", "exit"], 0), (["exit"], 1), ([], 1)])

@@ -38,25 +38,22 @@ async def test_the_request_in_flight_is_answered_when_the_address_changes(start)
         assert not (await asyncio.wait_for(old, 5)).items_
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"completion": {"maxTokens": 17}},
-        {"completion": {"temperature": 0.5}},
-        {"context": {"prefixTokens": 100}},
-        {"template": "starcoder2"},
-        {"remote": {"endpoints": [{"url": "", "model": "starcoder2"}]}},
-    ],
-)
-async def test_what_was_answered_under_other_settings_is_not_served(start, change):
+async def test_what_was_answered_under_other_settings_is_not_served(start):
     async with start() as scene:
-        shown = await scene.show("x = ‸", "1")
-        if "remote" in change:
-            change = scenes.endpoint(scene.backend.url, "starcoder2-3b")
-        scene.lsp.configure(change)
-        scene.says.script = servers.reply("2")
-        again = await scene.ask(shown.uri, 0, 4)
-        assert (again.text, len(again.requests)) == ("2", 1)
+        changes = [
+            {"completion": {"maxTokens": 17}},
+            {"completion": {"temperature": 0.5}},
+            {"context": {"prefixTokens": 100}},
+            {"template": "starcoder2"},
+            scenes.endpoint(scene.backend.url, "starcoder2-3b"),
+        ]
+        for n, change in enumerate(changes):
+            scene.lsp.configure({})
+            shown = await scene.show(f"x{n} = ‸", "1")
+            scene.lsp.configure(change)
+            scene.says.script = servers.reply("2")
+            again = await scene.ask(shown.uri, 0, 5)
+            assert (again.text, len(again.requests)) == ("2", 1), change
 
 
 async def test_unchanged_settings_change_nothing(start):
@@ -73,31 +70,31 @@ async def test_a_setting_in_use_reaches_the_backend(start):
         assert (request.json["max_tokens"], request.json["temperature"]) == (17, 0.25)
 
 
-@pytest.mark.parametrize(
-    ("off", "uri", "language"),
-    [
-        ({"completion": {"disabledGlobs": ["**/*.md"]}}, "file:///w/docs/a.md", "markdown"),
-        ({"completion": {"disabledGlobs": ["*.md"]}}, "file:///w/docs/a.md", "markdown"),
-        ({"completion": {"disabledGlobs": ["docs/"]}}, "file:///w/docs/a.md", "markdown"),
-        ({"completion": {"disabledGlobs": ["/docs/**"]}}, "file:///w/docs/a.md", "markdown"),
-        ({"completion": {"disabledLanguages": ["markdown"]}}, "untitled:Untitled-1", "markdown"),
-        ({"enabled": False}, "file:///w/a.py", "python"),
-        ({"engine": "off"}, "file:///w/a.py", "python"),
-    ],
-)
-async def test_it_can_be_switched_off_and_on_while_it_runs(start, off, uri, language):
+MARKDOWN, PYTHON = ("file:///w/docs/a.md", "markdown"), ("file:///w/a.py", "python")
+OFF = [
+    ({"completion": {"disabledGlobs": ["**/*.md"]}}, MARKDOWN),
+    ({"completion": {"disabledGlobs": ["*.md"]}}, MARKDOWN),
+    ({"completion": {"disabledGlobs": ["docs/"]}}, MARKDOWN),
+    ({"completion": {"disabledGlobs": ["/docs/**"]}}, MARKDOWN),
+    ({"completion": {"disabledLanguages": ["markdown"]}}, ("untitled:Untitled-1", "markdown")),
+    ({"enabled": False}, PYTHON),
+    ({"engine": "off"}, PYTHON),
+]
+
+
+async def test_it_can_be_switched_off_and_on_while_it_runs(start):
     # continuedev/continue#4053, continuedev/continue#1718
-    on = {"enabled": True, "engine": "auto", "completion": {"disabledGlobs": [], "disabledLanguages": []}}
     async with start(options={"cache": {"enabled": False}}) as scene:
-        assert len((await scene.show("x = ‸", uri=uri, language=language)).requests) == 1
-        scene.lsp.configure(off)
-        for invoked in (False, True):
-            shown = await scene.ask(uri, 0, 4, invoked=invoked)
-            assert (shown.text, shown.requests) == (None, [])
-        other = await scene.show("x = ‸", uri="file:///w/src/b.py")
-        assert len(other.requests) == (0 if {"enabled", "engine"} & off.keys() else 1)
-        scene.lsp.configure(on)
-        assert len((await scene.ask(uri, 0, 4)).requests) == 1
+        for off, (uri, language) in OFF:
+            assert len((await scene.show("x = ‸", uri=uri, language=language)).requests) == 1
+            scene.lsp.configure(off)
+            for invoked in (False, True):
+                shown = await scene.ask(uri, 0, 4, invoked=invoked)
+                assert (shown.text, shown.requests) == (None, []), off
+            other = await scene.show("x = ‸", uri="file:///w/src/b.py")
+            assert len(other.requests) == (0 if {"enabled", "engine"} & off.keys() else 1), off
+            scene.lsp.configure({})  # the setting is removed
+            assert len((await scene.ask(uri, 0, 4)).requests) == 1, off
         assert scene.lsp.shown_messages == []
 
 

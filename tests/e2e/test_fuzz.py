@@ -14,7 +14,19 @@ from hypothesis import strategies as st
 from monkeycode_lsp.transport import Frames
 from tests import driver
 
-COMMAND = [sys.executable, "-m", "monkeycode_lsp", "serve", "--stdio", "--engine", "scripted", "--setting", "debounce.mode=off"]
+COMMAND = [
+    sys.executable,
+    "-m",
+    "monkeycode_lsp",
+    "serve",
+    "--stdio",
+    "--engine",
+    "scripted",
+    "--setting",
+    "debounce.mode=off",
+    "--setting",
+    "scripted.delayMs=2",
+]
 URIS = ["file:///w/a.py", "file:///w/b.py", "untitled:Untitled-1", "vscode-notebook-cell:/w/n.ipynb#W0", "", "://", "file:///w/\ud800"]
 NOTEBOOK = "file:///w/n.ipynb"
 JUNK = [
@@ -139,15 +151,17 @@ class Fuzz:
 
     def __init__(self, lsp, seed):
         self.lsp = lsp
-        self.dice = random.Random(seed)
+        self.dice = random.Random(seed)  # noqa: S311 - dice, no secrets
         self.due = Counter()
         self.outbox = bytearray()
         self.number = 0
+        self.ids = []
 
     def request(self, method, params, **more):
         self.number += 1
         msg_id = self.dice.choice([self.number, self.number, str(self.number), -self.number, f"é😀{self.number}", self.number % 7])
         self.due[json.dumps(msg_id)] += 1
+        self.ids.append(msg_id)
         self.put(frame(json.dumps({"jsonrpc": "2.0", "id": msg_id, "method": method, "params": params} | more).encode()))
 
     def notification(self, method, params):
@@ -170,6 +184,9 @@ class Fuzz:
         kind = dice.random()
         if kind < 0.15:
             self.put(odd_frames(dice))
+            return
+        if kind > 0.9 and self.ids:
+            self.notification("$/cancelRequest", {"id": dice.choice(self.ids[-3:])})
             return
         method = dice.choice(REQUESTS if kind < 0.6 else NOTIFICATIONS)
         params = params_of(dice, method)

@@ -42,7 +42,9 @@ async def test_a_download_that_fails_says_why_and_shows_its_progress(tmp_path):
         assert [one["method"] for one in lsp.requests].count("window/workDoneProgress/create") == 1
         kinds = [note["params"]["value"]["kind"] for note in lsp.notifications if note["method"] == "$/progress"]
         assert kinds[0] == "begin"
-        await lsp.until(lambda: [note for note in lsp.notifications if note["method"] == "$/progress"][-1]["params"]["value"]["kind"] == "end")
+        await lsp.until(
+            lambda: [note for note in lsp.notifications if note["method"] == "$/progress"][-1]["params"]["value"]["kind"] == "end"
+        )
         assert any("127.0.0.1" in message or "hub" in message for message in lsp.shown_messages), lsp.shown_messages
 
 
