@@ -23,6 +23,7 @@ from monkeycode_lsp.config import Config
 from monkeycode_lsp.documents import Documents
 from monkeycode_lsp.domain import Ask, Suggestion
 from monkeycode_lsp.errors import ModelMissingError, MonkeyCodeError, SupersededError
+from monkeycode_lsp.notices import Notices, PullModel
 from monkeycode_lsp.observe.outcomes import Outcomes
 from monkeycode_lsp.protocol import Protocol
 from monkeycode_lsp.settings import SECTION, Layers
@@ -40,8 +41,6 @@ _SETTINGS_S = 5.0
 Report = Callable[[MonkeyCodeError], None]
 MakeCompleter = Callable[[Config, Report, Completer | None], Completer]
 """A pipeline for new settings; it may take over parts of the one before."""
-PullModel = Callable[[str, Callable[[str, int, int | None], None]], Any]
-"""Fetch a catalogue model (blocking): name, progress(stage, bytes done, bytes in all)."""
 
 
 class Server:
@@ -55,13 +54,10 @@ class Server:
         self._make_completer = make_completer
         self._layers = layers
         self._outcomes = outcomes
-        self._pull_model = pull_model
         self._documents = Documents()
         self._editor = convert.Client()
         self._completer: Completer | None = None
-        self._said: set[str] = set()
         self._problems: frozenset[str] = frozenset()
-        self._offered: set[str] = set()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._ended = asyncio.Event()
         self._configured = asyncio.Event()
@@ -80,6 +76,7 @@ class Server:
         assert isinstance(ls.protocol, Protocol)  # noqa: S101 - told to mypy, which sees the framework's type
         self._protocol: Protocol = ls.protocol
         self._protocol.on_exit = self._exit
+        self._notices = Notices(ls, self._protocol, pull_model=pull_model, pulled=self._pulled)
         self._protocol.on_unfit = self._unfit
         self._register()
 
@@ -100,6 +97,7 @@ class Server:
 
     async def aclose(self) -> None:
         """Leave nothing behind: no generation, no engine, no task."""
+        self._notices.close()
         self._protocol.cancel_all()
         for task in list(self._tasks):
             task.cancel()
@@ -141,6 +139,7 @@ class Server:
         encoding = self._protocol.workspace.position_encoding or Encoding.UTF16.value
         self._documents = Documents(Encoding(encoding))
         self._editor = convert.client(params, encoding)
+        self._notices.shows_progress = self._editor.progress
         folders = [folder.uri for folder in params.workspace_folders or []]
         for uri in folders or [params.root_uri or ""]:
             if uri:
@@ -191,10 +190,10 @@ class Server:
         settings, problems = self._layers.resolve()
         before = self._completer
         if before is None or before.settings != settings:
-            self._said.clear()
+            self._notices.forget()
         for problem in dict.fromkeys(problems):
             if problem not in self._problems:
-                self._say(f"Setting {problem}")
+                self._notices.say(f"Setting {problem}")
         self._problems = frozenset(problems)
         if before is not None and before.settings == settings:
             return
@@ -318,76 +317,15 @@ class Server:
             for outcome in self._outcomes.last(n)
         ]  # fmt: skip
 
-    # Words to the user
-
     def _report(self, error: MonkeyCodeError) -> None:
-        if isinstance(error, ModelMissingError) and self._pull_model is not None and error.offer:
-            self._spawn(self._offer_model(error))
+        if isinstance(error, ModelMissingError) and self._notices.can_offer(error):
+            self._spawn(self._notices.offer(error))
         else:
-            self._say(str(error))
+            self._notices.say(str(error))
 
-    def _say(self, text: str) -> None:
-        """One message per problem until the settings change."""
-        if text in self._said:
-            return
-        self._said.add(text)
-        logger.warning("%s", text)
-        self._ls.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Warning, f"MonkeyCode: {text}"))
-
-    async def _offer_model(self, error: ModelMissingError) -> None:
-        if error.offer in self._offered:
-            return
-        self._offered.add(error.offer)
-        logger.warning("%s", error)
-        question = f"MonkeyCode: {error.message} {error.offer_text}"
-        actions = [lsp.MessageActionItem("Download"), lsp.MessageActionItem("Not now")]
-        params = lsp.ShowMessageRequestParams(lsp.MessageType.Info, question, actions=actions)
-        try:
-            choice = await self._protocol.ask_editor(lsp.WINDOW_SHOW_MESSAGE_REQUEST, params)
-        except Exception as exc:  # noqa: BLE001 - an editor that cannot ask is told
-            logger.info("The editor asks no questions (%s).", type(exc).__name__)
-            self._say(str(error))
-            return
-        if isinstance(choice, dict) and choice.get("title") == "Download" and self._pull_model is not None:
-            await self._download(error.offer, self._pull_model)
-
-    async def _download(self, name: str, pull: PullModel) -> None:
-        loop = asyncio.get_running_loop()
-        token = f"monkeycode-pull-{name}"
-        shows = self._editor.progress and await self._begin_progress(token, f"Downloading {name}")
-        last = -1
-
-        def progress(stage: str, done: int, total: int | None) -> None:
-            nonlocal last
-            percent = int(100 * done / total) if total else 0
-            if shows and percent != last:
-                last = percent
-                report = lsp.WorkDoneProgressReport(message=stage, percentage=percent)
-                loop.call_soon_threadsafe(self._progress, token, report)
-
-        try:
-            await asyncio.to_thread(pull, name, progress)
-        except MonkeyCodeError as exc:
-            self._say(str(exc))
-        else:
-            self._ls.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Info, f"MonkeyCode: {name} is ready."))
-            if self._completer is not None:
-                await self._completer.warm()
-        finally:
-            if shows:
-                self._progress(token, lsp.WorkDoneProgressEnd())
-
-    async def _begin_progress(self, token: str, title: str) -> bool:
-        try:
-            await self._protocol.ask_editor(lsp.WINDOW_WORK_DONE_PROGRESS_CREATE, lsp.WorkDoneProgressCreateParams(token))
-        except Exception as exc:  # noqa: BLE001 - an editor that refuses simply shows nothing
-            logger.info("The editor shows no progress (%s).", type(exc).__name__)
-            return False
-        self._progress(token, lsp.WorkDoneProgressBegin(title=title, percentage=0))
-        return True
-
-    def _progress(self, token: str, value: lsp.WorkDoneProgressBegin | lsp.WorkDoneProgressReport | lsp.WorkDoneProgressEnd) -> None:
-        self._ls.progress(lsp.ProgressParams(token, value))
+    async def _pulled(self) -> None:
+        if self._completer is not None:
+            await self._completer.warm()
 
     def _spawn(self, work: Coroutine[Any, Any, Any]) -> None:
         task = asyncio.create_task(work)

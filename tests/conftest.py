@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from monkeycode_lsp.errors import MonkeyCodeError
+from monkeycode_lsp.models import catalogue, pull
 
 
 @cache
@@ -17,8 +18,6 @@ def _default_model() -> Path | str:
     given = os.environ.get("MONKEYCODE_TEST_MODEL", "")
     if given:
         return Path(given)
-    from monkeycode_lsp.models import catalogue, pull
-
     try:
         return pull.pull(catalogue.default(), progress=lambda stage, done, total: None)
     except MonkeyCodeError as exc:

@@ -6,6 +6,8 @@ import os
 from collections.abc import Callable
 from typing import Literal
 
+import msgspec
+
 from monkeycode_lsp import config
 from monkeycode_lsp.engines.absent import AbsentEngine
 from monkeycode_lsp.engines.base import Engine
@@ -53,7 +55,9 @@ def engine(settings: config.Config, report: Report) -> Engine:
         case "remote":
             from monkeycode_lsp.engines.remote.engine import RemoteEngine  # noqa: PLC0415 - heavy
 
-            return RemoteEngine(settings=settings.remote, notify=notify, environ=os.environ)
+            return RemoteEngine(
+                settings=msgspec.structs.replace(settings.remote, endpoints=endpoints(settings)), notify=notify, environ=os.environ
+            )
         case "local":
             from monkeycode_lsp.engines.local.engine import LocalEngine  # noqa: PLC0415 - heavy
 

@@ -16,6 +16,13 @@ from monkeycode_lsp.turn import Turn
 from tests.unit.places import ask
 
 
+async def until(condition):
+    """Give way until `condition` holds."""
+    async with asyncio.timeout(5):
+        while not condition():  # noqa: ASYNC110 - what is waited for is another task's next step
+            await asyncio.sleep(0)
+
+
 class Pipeline:
     def __init__(self, answers=("return a + b",), engine=None, read_s=2.0, **settings):
         tree = {"debounce": {"mode": "off"}} | settings
@@ -87,8 +94,7 @@ async def test_without_the_cache_every_ask_reaches_the_engine():
 async def test_a_newer_ask_supersedes_and_stops_the_engine():
     pipeline = Pipeline([Answer(chunks=("never",), first_delay_ms=60_000), "42"])
     old = asyncio.create_task(pipeline("a = ‸"))
-    while not pipeline.engine.n_running:
-        await asyncio.sleep(0)
+    await until(lambda: pipeline.engine.n_running)
     assert await pipeline.text("a = 1 + ‸") == "42"
     with pytest.raises(SupersededError):
         await old
@@ -99,22 +105,18 @@ async def test_a_newer_ask_supersedes_and_stops_the_engine():
 async def test_a_cancelled_ask_stops_the_engine_after_a_moment():
     pipeline = Pipeline([Answer(chunks=("never",), first_delay_ms=60_000)])
     old = asyncio.create_task(pipeline("a = ‸"))
-    while not pipeline.engine.n_running:
-        await asyncio.sleep(0)
+    await until(lambda: pipeline.engine.n_running)
     old.cancel()
     with pytest.raises(asyncio.CancelledError):
         await old
-    async with asyncio.timeout(5):
-        while pipeline.engine.n_running:
-            await asyncio.sleep(0.01)
+    await until(lambda: not pipeline.engine.n_running)
     assert pipeline.last.kind is OutcomeKind.CANCELLED
 
 
 async def test_asking_again_for_the_same_place_adopts_the_running_generation():
     pipeline = Pipeline([Answer(chunks=("", "return a"), delay_ms=80)])
     old = asyncio.create_task(pipeline(DEF))
-    while not pipeline.engine.n_running:
-        await asyncio.sleep(0)
+    await until(lambda: pipeline.engine.n_running)
     old.cancel()
     (shown,) = await pipeline(DEF)
     assert (shown.text, shown.origin) == ("return a", Origin.ADOPTED)
@@ -125,8 +127,7 @@ async def test_typing_what_the_model_is_saying_adopts_its_generation():
     pipeline = Pipeline([Answer(chunks=("return", " a + b"), delay_ms=150)])
     old = asyncio.create_task(pipeline(DEF))
     await asyncio.sleep(0)
-    while not (running := pipeline.completer._running) or not next(iter(running.values())).text:
-        await asyncio.sleep(0)
+    await until(lambda: any(generation.text for generation in pipeline.completer._running.values()))
     (shown,) = await pipeline("def f(a, b):\n    ret‸\n")
     assert (shown.text, shown.origin) == ("urn a + b", Origin.ADOPTED)
     with pytest.raises(SupersededError):
@@ -138,8 +139,7 @@ async def test_what_there_is_at_the_deadline_is_shown_and_the_rest_comes_later()
     pipeline = Pipeline([Answer(chunks=("return a", " + b"), delay_ms=300)], completion={"deadlineMs": 150})
     assert await pipeline.text(DEF) == "return a"
     (later,) = await pipeline("def f(a, b):\n    ret‸\n", invoked=True)
-    while pipeline.engine.n_running:
-        await asyncio.sleep(0.01)
+    await until(lambda: not pipeline.engine.n_running)
     assert later.text.startswith("urn a")
     assert await pipeline.text("def f(a, b):\n    retu‸\n") == "rn a + b"
     assert len(pipeline.engine.prompts) == 1
@@ -210,8 +210,7 @@ async def test_the_last_line_of_an_answer_that_was_cut_by_length_is_left_out():
 async def test_closing_a_document_stops_what_runs_for_it():
     pipeline = Pipeline([Answer(chunks=("x",), first_delay_ms=60_000)])
     old = asyncio.create_task(pipeline("a = ‸"))
-    while not pipeline.engine.n_running:
-        await asyncio.sleep(0)
+    await until(lambda: pipeline.engine.n_running)
     pipeline.completer.closed("file:///w/app.py")
     await pipeline.completer.retire(close_engine=True)
     assert pipeline.engine.n_running == 0

@@ -13,7 +13,19 @@ def gate(**completion):
 
 @pytest.mark.parametrize(
     "name",
-    [".env", ".env.local", "prod.env", "id_rsa", "server.pem", "ID_RSA", "x.KEY", "terraform.tfvars", ".npmrc", "secrets.yaml", "monkeycode.toml"],
+    [
+        ".env",
+        ".env.local",
+        "prod.env",
+        "id_rsa",
+        "server.pem",
+        "ID_RSA",
+        "x.KEY",
+        "terraform.tfvars",
+        ".npmrc",
+        "secrets.yaml",
+        "monkeycode.toml",
+    ],
 )
 @pytest.mark.parametrize("language", ["shellscript", "plaintext", "python"])
 @pytest.mark.parametrize("invoked", [True, False])
@@ -26,7 +38,10 @@ def test_secret_folders_are_never_served(uri):
     assert gate().refuses(ask("a‸", uri=uri))
 
 
-@pytest.mark.parametrize("uri", ["file:///w/environment.py", "file:///w/id_rsa.pub", "file:///w/.env.example", "untitled:Untitled-1", "vscode-remote://ssh/w/a.py"])
+@pytest.mark.parametrize(
+    "uri",
+    ["file:///w/environment.py", "file:///w/id_rsa.pub", "file:///w/.env.example", "untitled:Untitled-1", "vscode-remote://ssh/w/a.py"],
+)
 def test_ordinary_files_are_served(uri):
     assert gate().refuses(ask("a‸", uri=uri)) == ""
 
@@ -53,7 +68,9 @@ def test_large_and_binary_documents_are_not_served():
     assert not gate().refuses(ask("a‸"), n_nuls=1_000)
 
 
-@pytest.mark.parametrize(("marked", "quiet"), [("pri‸nt(x)", True), ("print‸(x)", False), ("x = ‸y", False), ("‸", True), ("naï‸ve", True), ("a\n‸", False)])
+@pytest.mark.parametrize(
+    ("marked", "quiet"), [("pri‸nt(x)", True), ("print‸(x)", False), ("x = ‸y", False), ("‸", True), ("naï‸ve", True), ("a\n‸", False)]
+)
 def test_the_middle_of_a_word_and_an_empty_document_are_quiet(marked, quiet):
     assert bool(gate().declines(ask(marked), at(marked))) == quiet
     assert gate().declines(ask(marked, invoked=True), at(marked)) == ""

@@ -35,7 +35,9 @@ def test_typing_along_hits_and_leaving_misses():
     assert memory.find(URI, "s", at("hello()\n    more()‸\n")) is None, "nothing is left to show"
 
 
-@pytest.mark.parametrize("other", ["if not user.active:\n    ‸", "if user.inactive:\n    ‸", "if user.active:\n    ‸\nx", "if user.active :\n    ‸"])
+@pytest.mark.parametrize(
+    "other", ["if not user.active:\n    ‸", "if user.inactive:\n    ‸", "if user.active:\n    ‸\nx", "if user.active :\n    ‸"]
+)
 def test_a_place_that_differs_is_another_place(other):
     assert kept("if user.active:\n    ‸", "enable(user)").find(URI, "s", at(other)) is None
 

@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from monkeycode_lsp import config
 from monkeycode_lsp.context import tokens, window
@@ -62,8 +63,6 @@ def test_only_the_lines_that_are_taken_are_looked_at():
 
     lines = Counting(["x = 1\n"] * 100_000 + [""])
     place = snapshot("‸")
-    from msgspec.structs import replace
-
     window.around(replace(place, lines=lines, line=50_000, column=2), SMALL)
     assert Counting.n_read < 1_000
 
