@@ -243,6 +243,8 @@ def _decode(tree: Mapping[str, Any], base: S, path: tuple[str, ...], problems: l
             changes[field.name] = msgspec.convert(value, field.type, strict=not isinstance(value, str))
         except msgspec.ValidationError as exc:
             problems.append(f"{where}: {_readable(exc)}.")
+        except UnicodeError:  # bytes of the environment that are no text
+            problems.append(f"{where}: it is not text.")
     return msgspec.structs.replace(base, **changes) if changes else base
 
 
@@ -281,7 +283,7 @@ def from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
         if text[:1] in "[{":
             try:
                 value = msgspec.json.decode(text)
-            except msgspec.DecodeError:
+            except (msgspec.DecodeError, RecursionError):
                 value = text
         node = tree
         for key in wire_path[:-1]:

@@ -18,11 +18,11 @@ from monkeycode_lsp.text import Change, Document, Encoding
 
 @lru_cache(maxsize=4096)
 def normal(uri: str) -> str:
-    """One spelling for all: percent-encoding and the case of scheme and drive letter do not matter."""
+    """One spelling for all: percent-encoding and the case of scheme and drive letter do not matter.  It can always be split again."""
     try:
         parts = urlsplit(uri)
     except ValueError:
-        return uri
+        return f"unreadable:{quote(uri)}"  # a scheme that nobody serves
     path = unquote(parts.path)
     if len(path) > 2 and path[0] == "/" and path[2] == ":":  # noqa: PLR2004 - a drive: /C:/…
         path = f"/{path[1].lower()}{path[2:]}"

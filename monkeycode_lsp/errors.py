@@ -22,9 +22,10 @@ class MonkeyCodeError(Exception):
     """Base of all our errors."""
 
     def __init__(self, message: str, *, remedy: str = "") -> None:
-        super().__init__(message)
-        self.message = message
+        # File names may hold bytes that are no text, and what is said must be text.
+        self.message = message.encode("utf-8", "replace").decode()
         self.remedy = remedy
+        super().__init__(self.message)
 
     def __str__(self) -> str:
         return f"{self.message} {self.remedy}".strip()

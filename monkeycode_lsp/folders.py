@@ -13,7 +13,7 @@ NAME = "monkeycode"
 
 def _folder(kind: str, default: str) -> Path:
     home = os.environ.get("MONKEYCODE_HOME", "").strip()
-    return Path(home).expanduser() / kind if home else Path(default)
+    return Path(os.path.expanduser(home)) / kind if home else Path(default)
 
 
 def config() -> Path:

@@ -11,6 +11,9 @@ from monkeycode_lsp.domain import Finish, Prompt, Usage, Window
 from monkeycode_lsp.engines.base import Engine
 from monkeycode_lsp.errors import EngineError
 
+_TOKEN_CHARACTERS = 32
+"""No answer has as many in every token.  A server that goes on and on is stopped here: each piece costs a look at the whole text."""
+
 
 class Generation:
     """Reads the engine until the answer is complete.
@@ -36,6 +39,7 @@ class Generation:
         self._n_scored = 0
         self._engine = engine
         self._prompt = prompt
+        self._most_characters = _TOKEN_CHARACTERS * prompt.max_tokens
         self._task = asyncio.create_task(self._run())
 
     @property
@@ -87,6 +91,9 @@ class Generation:
                     if chunk.usage is not None:
                         self.usage = chunk.usage
                     self.text += chunk.text
+                    if len(self.text) > self._most_characters:
+                        self.text, self.finish = self.text[: self._most_characters], Finish.LENGTH
+                        return
                     stop = stops.find(self.text, self.window, self.plan) if chunk.text else None
                     if stop is not None:
                         self.text, self.stop_reason = self.text[: stop.at], stop.reason

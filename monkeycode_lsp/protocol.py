@@ -120,7 +120,8 @@ class Protocol(LanguageServerProtocol):
             return
         if method == lsp.CANCEL_REQUEST:
             params = data.get("params")
-            future = self._open.get(_id_of(params) or "") if isinstance(params, dict) else None
+            msg_id = _id_of(params)
+            future = None if msg_id is None else self._open.get(msg_id)
             if future is not None:
                 future.cancel()
             return
@@ -246,7 +247,10 @@ class Protocol(LanguageServerProtocol):
     def _write(self, data: dict[str, Any]) -> None:
         if self._out is None:
             return
-        body = _encoder.encode(data)
+        try:
+            body = _encoder.encode(data)
+        except UnicodeError:  # a file name, for example, may hold bytes that are no text
+            body = _encoder.encode(_mend(data))
         self._out.write(b"Content-Length: %d\r\n\r\n%b" % (len(body), body) if self._framed else body)
 
     def ask_editor(self, method: str, params: Any) -> asyncio.Future[Any]:

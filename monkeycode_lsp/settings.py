@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import stat
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,6 +18,7 @@ SECTION = "monkeycode"
 """The name of our settings among everybody's."""
 USER_FILE = "monkeycode.toml"
 WORKSPACE_FILE = ".monkeycode.toml"
+_MOST_BYTES = 1024 * 1024
 
 
 class Layers:
@@ -78,12 +80,15 @@ class Layers:
 
     def _read(self, path: Path) -> dict[str, Any]:
         try:
-            return tomllib.loads(path.read_text(encoding="utf-8"))
+            return tomllib.loads(_text(path))
         except FileNotFoundError:
             return {}
         except (OSError, ValueError) as exc:
-            self._file_problems.append(f"file {path} cannot be used and was left out: {exc}.")
-            return {}
+            problem = str(exc)
+        except RecursionError:
+            problem = "it is nested too deeply"
+        self._file_problems.append(f"file {path} cannot be used and was left out: {problem}.")
+        return {}
 
 
 def user_file() -> Path:
@@ -98,6 +103,19 @@ def load(overrides: Mapping[str, Any] | None = None, workspace: Path | None = No
     return layers.resolve()
 
 
+def _text(path: Path) -> str:
+    """A file's text.  Raises `OSError`, or `ValueError` for what is no file of settings: a workspace may hold anything, a pipe too."""
+    kind = path.stat()
+    if not stat.S_ISREG(kind.st_mode):
+        raise ValueError("it is not a regular file")
+    if kind.st_size > _MOST_BYTES:
+        raise ValueError("it is too large")
+    return path.read_text(encoding="utf-8")
+
+
 def _local_path(uri: str) -> Path | None:
-    parts = urlsplit(uri)
+    try:
+        parts = urlsplit(uri)
+    except ValueError:
+        return None
     return Path(url2pathname(parts.path)) if parts.scheme == "file" else None

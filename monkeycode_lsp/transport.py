@@ -7,6 +7,7 @@ first stretch (the snapshot) runs before the next message is looked at.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import re
@@ -150,10 +151,22 @@ class Peer(Protocol):
 
 def claim_stdout() -> BinaryIO:
     """Keep descriptor 1 for the protocol; everybody else's prints go to standard error."""
+    _open_standard_streams()
     protocol = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)
     sys.stdout = sys.stderr
     return protocol
+
+
+def _open_standard_streams() -> None:
+    """What our parent closed is as good as empty; left closed, its number would go to the next file that is opened."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free: this one
+    if sys.stdin is None:
+        sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 - for as long as the process lives
 
 
 async def serve_stdio(peer: Peer, stdout: BinaryIO, ended: asyncio.Event) -> None:
@@ -188,9 +201,10 @@ async def _stdout_writer(loop: asyncio.AbstractEventLoop, stdout: BinaryIO, ende
 
 def _read_blocking(loop: asyncio.AbstractEventLoop, peer: Peer, ended: asyncio.Event) -> None:
     frames = Frames()
-    while data := os.read(0, 65536):
-        for body in frames.feed(data):
-            loop.call_soon_threadsafe(peer.receive, body)
+    with contextlib.suppress(OSError):  # an input that cannot be read has ended
+        while data := os.read(0, 65536):
+            for body in frames.feed(data):
+                loop.call_soon_threadsafe(peer.receive, body)
     loop.call_soon_threadsafe(ended.set)
 
 

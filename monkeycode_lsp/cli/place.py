@@ -13,7 +13,9 @@ from monkeycode_lsp.domain import Snapshot
 from monkeycode_lsp.errors import MonkeyCodeError
 from monkeycode_lsp.text import Encoding
 
-_PLACE = re.compile(r"(?P<file>.+?):(?P<line>\d+)(?::(?P<column>\d+))?\Z", re.DOTALL)
+_PLACE = re.compile(r"(?P<file>.+?):(?P<line>\d{1,15})(?::(?P<column>\d{1,15}))?\Z", re.DOTALL)
+_MOST_BYTES = 64 * 1024 * 1024
+"""Far above every limit that makes sense for a document; some files, such as /dev/zero, have no end."""
 _ROOTS = (".git", ".hg", "pyproject.toml", "package.json", "go.mod", "Cargo.toml")
 
 _LANGUAGES = {
@@ -60,11 +62,15 @@ def snapshot(place: Place) -> tuple[Snapshot, int]:
     """The document with the cursor there, and how many NUL characters it has.  Raises `MonkeyCodeError`."""
     file = place.file.absolute()
     try:
-        text = file.read_bytes().decode("utf-8-sig")
+        with file.open("rb") as opened:
+            data = opened.read(_MOST_BYTES + 1)
+        text = data.decode("utf-8-sig")
     except OSError as exc:
         raise MonkeyCodeError(f"{place.file} cannot be read: {exc.strerror or exc}.") from exc
     except UnicodeDecodeError as exc:
         raise MonkeyCodeError(f"{place.file} is not UTF-8 text.") from exc
+    if len(data) > _MOST_BYTES:
+        raise MonkeyCodeError(f"{place.file} is too large.")
     documents, uri = Documents(Encoding.UTF32), file.as_uri()
     documents.add_folder(workspace(file).as_uri())
     documents.open(uri, language(file), 0, text)

@@ -54,6 +54,7 @@ def cheapest(items: list[Item]) -> Item:
 
 
 def total_value(items: list[Item]) -> float:
+    # price times quantity, over all items
     return <CURSOR>
 
 

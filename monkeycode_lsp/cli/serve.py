@@ -74,9 +74,9 @@ def serve(
 
 
 def _serve_pipes(tree: dict[str, Any]) -> int:
+    stdout = transport.claim_stdout()  # before the imports: whatever prints while it is imported must not reach the editor
     if sys.stdin.isatty():
         click.echo("This waits for an editor to speak LSP on standard input; Ctrl-C ends it. See `monkeycode try`.", err=True)
-    stdout = transport.claim_stdout()  # before the imports: whatever prints while it is imported must not reach the editor
     from monkeycode_lsp import app  # noqa: PLC0415 - see above; and it is slow
 
     app.start_logging(_log_level(tree))

@@ -20,7 +20,7 @@ from monkeycode_lsp.cli.samples import Sample
 from monkeycode_lsp.client import CAPABILITIES, Client, ClientError, start
 from monkeycode_lsp.errors import MonkeyCodeError
 
-SERVE = (sys.executable, "-m", "monkeycode_lsp", "serve", "--stdio", "--log-level", "error")
+SERVE = (sys.executable, "-P", "-m", "monkeycode_lsp", "serve", "--stdio", "--log-level", "error")
 DEADLINE_MS = 60
 _PATIENCE_S = 180.0
 _REPLY_S = 30.0

@@ -58,6 +58,9 @@ def stages(outcome: Outcome) -> str:
 
 
 def _when(outcome: Outcome) -> str:
-    at = dt.datetime.fromtimestamp(outcome.at).astimezone()
+    try:
+        at = dt.datetime.fromtimestamp(outcome.at).astimezone()
+    except (ValueError, OverflowError, OSError):  # a file that was damaged and still decodes
+        return "?"
     today = dt.datetime.now().astimezone().date()
     return at.strftime("%H:%M:%S" if at.date() == today else "%Y-%m-%d %H:%M:%S")

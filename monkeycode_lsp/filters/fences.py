@@ -8,7 +8,7 @@ from monkeycode_lsp.domain import Window
 
 _MARKUP = frozenset({"markdown", "mdx", "quarto", "rmd", "restructuredtext", "asciidoc", "plaintext", "latex"})
 _FENCE = "```"
-_SAID = r"[ \t]*[A-Z][\w'\u2019]*(?:[,!]?[ \t]+[\w'\u2019()`./-]+){2,}[:.!]?[ \t]*\n"
+_SAID = r"[A-Z][\w'\u2019]*(?:[,!]?[ \t]+[\w'\u2019()`./-]+){2,}[:.!]?[ \t]*\n"
 _OPEN = re.compile(rf"\s*(?:(?:{_SAID}\s*){{1,3}})?```[^\n`]*\n")
 _MAY_OPEN = re.compile(rf"\s*(?:(?:{_SAID}\s*){{1,3}})?(?:`{{1,2}}|```[^\n`]*)?\Z")
 _CLOSE = re.compile(r"(?:\A|\n)[ \t]*```")

@@ -49,7 +49,7 @@ class _Backend(msgspec.Struct, frozen=True):
 def command(
     hardware: Hardware,
     *,
-    installer: Sequence[str] = (sys.executable, "-m", "pip", "install"),
+    installer: Sequence[str] = (sys.executable, "-P", "-m", "pip", "install"),
     portable: bool = False,
     rebuild: bool = False,
 ) -> Command:

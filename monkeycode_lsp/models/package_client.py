@@ -7,6 +7,9 @@ import shutil
 import sys
 from collections.abc import Callable
 
+_PIP = (sys.executable, "-P", "-m", "pip")
+"""`-P`: what lies in the user's working folder is never imported."""
+
 
 def has_pip() -> bool:
     """Whether this Python has pip; uv's environments have none."""
@@ -16,7 +19,7 @@ def has_pip() -> bool:
 def downloader(*, pip: Callable[[], bool] = has_pip, which: Callable[[str], str | None] = shutil.which) -> tuple[str, ...] | None:
     """The command that understands `download …` as pip does; None where neither pip nor uv is here."""
     if pip():
-        return (sys.executable, "-m", "pip")
+        return (*_PIP,)
     uv = which("uv")
     return (uv, "tool", "run", "pip") if uv else None
 
@@ -24,6 +27,6 @@ def downloader(*, pip: Callable[[], bool] = has_pip, which: Callable[[str], str 
 def installer(*, pip: Callable[[], bool] = has_pip, which: Callable[[str], str | None] = shutil.which) -> tuple[str, ...] | None:
     """The command that installs what is named after it into this Python's environment."""
     if pip():
-        return (sys.executable, "-m", "pip", "install")
+        return (*_PIP, "install")
     uv = which("uv")
     return (uv, "pip", "install", "--python", sys.executable) if uv else None

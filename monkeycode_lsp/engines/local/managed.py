@@ -26,7 +26,7 @@ from monkeycode_lsp.domain import Chunk, Plain, Prompt
 from monkeycode_lsp.engines.base import Model
 from monkeycode_lsp.engines.local import managed_server
 from monkeycode_lsp.engines.local.child import PATIENT
-from monkeycode_lsp.engines.local.managed_child import KEEPER, ManagedChild
+from monkeycode_lsp.engines.local.managed_child import KEEPER, PYTHON, ManagedChild
 from monkeycode_lsp.engines.remote.backoff import Backoff
 from monkeycode_lsp.engines.remote.endpoint import Endpoint, Limits
 from monkeycode_lsp.errors import EngineError, EngineUnavailableError, StreamBrokenError
@@ -225,7 +225,7 @@ class ManagedEngine:
         }
         if self._server is not None:
             return managed_server.llama_server(self._server, options)
-        return [sys.executable, "-m", KEEPER, "serve", msgspec.json.encode(options).decode()]
+        return [*PYTHON, KEEPER, "serve", msgspec.json.encode(options).decode()]
 
     def _check_file(self) -> None:
         remedy = "Set `local.model` to a GGUF file or to a name that `monkeycode model list` shows."
@@ -267,7 +267,7 @@ async def about() -> Build:
             "The prebuilt local engine is not installed.", remedy="Install it: pip install 'monkeycode-lsp[prebuilt]'."
         )
     pipe, devnull = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
-    process = await asyncio.create_subprocess_exec(sys.executable, "-m", KEEPER, "about", stdin=devnull, stdout=pipe, stderr=devnull)
+    process = await asyncio.create_subprocess_exec(*PYTHON, KEEPER, "about", stdin=devnull, stdout=pipe, stderr=devnull)
     try:
         output, _ = await asyncio.wait_for(process.communicate(), ABOUT_S)
         return msgspec.json.decode(output.splitlines()[-1], type=Build)

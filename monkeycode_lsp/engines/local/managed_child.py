@@ -14,6 +14,8 @@ from collections.abc import Sequence
 
 logger = logging.getLogger(__name__)
 
+PYTHON = (sys.executable, "-P", "-m")
+"""`-P`: what lies in the user's working folder is never imported."""
 KEEPER = "monkeycode_lsp.engines.local.managed_server"
 _LISTENING = re.compile(r"listening on (http://\S+)")
 _END_S = 2.0
@@ -38,8 +40,7 @@ class ManagedChild:
     async def start(cls, command: Sequence[str], *, environ: dict[str, str]) -> ManagedChild:
         """Start `command` under a keeper.  What both print is ours, so nothing of it can reach our stdout."""
         process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
+            *PYTHON,
             KEEPER,
             "keep",
             *command,

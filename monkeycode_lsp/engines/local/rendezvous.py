@@ -25,6 +25,8 @@ _LONGEST_SOCKET_PATH = 100
 """Unix sockets are named by at most 104 bytes on some systems."""
 
 _TEMPORARY = "monkeycode-engine-"
+_SOCKET = "engine.sock"
+_SHALLOW = ("/tmp", "/var/tmp")  # noqa: S108 - only as the parents of a private folder with a name of its own
 
 
 class Note(msgspec.Struct, frozen=True):
@@ -36,11 +38,22 @@ class Note(msgspec.Struct, frozen=True):
 
 def new_path() -> Path:
     """A fresh name in our private folder, or in a private temporary one where that is too deep."""
-    folder = folders.private(folders.runtime())
-    path = folder / f"engine-{os.getpid()}-{secrets.token_hex(4)}.sock"
-    if len(os.fsencode(path)) <= _LONGEST_SOCKET_PATH:
-        return path
-    return Path(tempfile.mkdtemp(prefix=_TEMPORARY)) / "engine.sock"
+    with contextlib.suppress(OSError):  # a home that cannot be written
+        path = folders.private(folders.runtime()) / f"engine-{os.getpid()}-{secrets.token_hex(4)}.sock"
+        if _fits(path) and os.access(path.parent, os.W_OK):
+            return path
+    return Path(tempfile.mkdtemp(prefix=_TEMPORARY, dir=_temporary())) / _SOCKET
+
+
+def _temporary() -> str:
+    """The folder for temporary files, or a system's own where that is too deep."""
+    found = tempfile.gettempdir()
+    longest = f"{_TEMPORARY}12345678"
+    return next((folder for folder in (found, *_SHALLOW) if _fits(Path(folder, longest, _SOCKET)) and os.access(folder, os.W_OK)), found)
+
+
+def _fits(path: Path) -> bool:
+    return len(os.fsencode(path)) <= _LONGEST_SOCKET_PATH
 
 
 def listen(path: Path, *, loopback: bool) -> tuple[socket.socket, str]:

@@ -125,6 +125,8 @@ def _translated(base: str) -> Iterator[None]:
         yield
     except httpx.TransportError as exc:
         raise _ours(exc, base) from exc
+    except httpx.DecodingError as exc:
+        raise StreamBrokenError(f"The server at {base} sent a compressed answer that cannot be unpacked.") from exc
     except (httpx.InvalidURL, UnicodeError) as exc:
         raise EngineUnavailableError(f"The address {base} cannot be used.", remedy="Correct `url` in `remote.endpoints`.") from exc
 
