@@ -159,7 +159,7 @@ class Completer:
             if not (explicit and generation.text):
                 raise generation.error
             self._report(generation.error)
-        elif not generation.complete and not generation.running and not explicit:
+        elif not generation.complete and not generation.running and not (explicit and generation.text):
             return log.nothing(OutcomeKind.FAILED, "The engine's answer was cut off.")
         cleaned = self._clean(generation, explicit=explicit)
         text = cleaned.text
@@ -245,6 +245,8 @@ class Completer:
             raise EngineBusyError("The engine is still starting.")
         if self._ready is ready:
             self._ready = None  # asked again each time: an engine that died gets ready again, for one that lives it is cheap
+        if ready.cancelled():  # by `retire`, not by our caller
+            raise EngineBusyError("The settings changed while the engine was starting.")
         self._model = ready.result()
         return self._model
 
@@ -344,7 +346,7 @@ class _Log:
 
     def shows(self, suggestion: Suggestion) -> list[Suggestion]:
         self._shown = msgspec.structs.replace(suggestion, id=self.id)
-        self.ended(OutcomeKind.SHOWN, f"Shown, from {suggestion.origin.value}.")
+        self.ended(OutcomeKind.SHOWN, _SHOWN[suggestion.origin])
         return [self._shown]
 
     def outcome(self) -> Outcome:

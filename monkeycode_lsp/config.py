@@ -19,6 +19,7 @@ Milliseconds = Annotated[int, Meta(ge=0, le=600_000)]
 Seconds = Annotated[int, Meta(ge=0)]
 
 S = TypeVar("S", bound=msgspec.Struct)
+_SPELLINGS = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
 
 
 class Local(msgspec.Struct, frozen=True, rename="camel"):
@@ -226,7 +227,7 @@ def _decode(tree: Mapping[str, Any], base: S, path: tuple[str, ...], problems: l
         field = known.get(key)
         if field is None:
             near = difflib.get_close_matches(str(key), known, n=1)
-            problems.append(f"{where}: there is no such setting" + (f"; did you mean {near[0]}?" if near else "."))
+            problems.append(f"{where}: there is no such setting" + (f"; did you mean {'.'.join((*path, near[0]))}?" if near else "."))
             continue
         current = getattr(base, field.name)
         if isinstance(current, msgspec.Struct) and not isinstance(field.type, type):
@@ -273,29 +274,40 @@ def without_workspace_secrets(tree: Mapping[str, Any]) -> tuple[dict[str, Any], 
 
 
 def from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
-    """`MONKEYCODE_LOCAL_GPU_LAYERS=0` → `{"local": {"gpuLayers": "0"}}`.  Lists and groups are JSON."""
+    """`MONKEYCODE_LOCAL_GPU_LAYERS=0` → `{"local": {"gpuLayers": "0"}}`.
+
+    A list is JSON or words with commas between them; yes and no have many spellings.
+    """
     tree: dict[str, Any] = {}
-    for names, wire_path in _leaves(Config):
+    for names, wire_path, kind in _leaves(Config):
         text = environ.get("MONKEYCODE_" + "_".join(names).upper())
         if text is None:
             continue
-        value: Any = text
-        if text[:1] in "[{":
-            try:
-                value = msgspec.json.decode(text)
-            except (msgspec.DecodeError, RecursionError):
-                value = text
         node = tree
         for key in wire_path[:-1]:
             node = node.setdefault(key, {})
-        node[wire_path[-1]] = value
+        node[wire_path[-1]] = _from_text(text, kind)
     return tree
 
 
-def _leaves(struct: type[msgspec.Struct]) -> Iterable[tuple[tuple[str, ...], tuple[str, ...]]]:
+def _from_text(text: str, kind: Any) -> Any:
+    if kind is bool:
+        return _SPELLINGS.get(text.strip().lower(), text)
+    if text[:1] in ("[", "{"):
+        try:
+            return msgspec.json.decode(text)
+        except (msgspec.DecodeError, RecursionError):
+            return text
+    if kind == tuple[str, ...]:
+        return [word.strip() for word in text.split(",") if word.strip()]
+    return text
+
+
+def _leaves(struct: type[msgspec.Struct]) -> Iterable[tuple[tuple[str, ...], tuple[str, ...], Any]]:
+    """Python names, wire names and type of every single setting."""
     for field in msgspec.structs.fields(struct):
         if isinstance(field.type, type) and issubclass(field.type, msgspec.Struct):
-            for names, wire in _leaves(field.type):
-                yield (field.name, *names), (field.encode_name, *wire)
+            for names, wire, kind in _leaves(field.type):
+                yield (field.name, *names), (field.encode_name, *wire), kind
         else:
-            yield (field.name,), (field.encode_name,)
+            yield (field.name,), (field.encode_name,), field.type

@@ -181,12 +181,12 @@ def menu_list(asked: Ask, suggestions: list[Suggestion], editor: Client) -> lsp.
 def _menu_item(snapshot: Snapshot, suggestion: Suggestion, editor: Client) -> lsp.CompletionItem:
     match = _WORD.search(snapshot.line_before)
     word = match.group() if match else ""
-    first, more, _ = suggestion.text.partition("\n")
-    label = (word + first).strip() or next((line.strip() for line in suggestion.text.split("\n") if line.strip()), "")
-    shown = label[:_LABEL_LENGTH] + (" …" if more or len(label) > _LABEL_LENGTH else "")
     new_text = word + suggestion.text
+    first = new_text.split("\n", 1)[0]
+    label, *more = [line.strip() for line in new_text.split("\n") if line.strip()] or [""]
+    shown = label[:_LABEL_LENGTH] + (" …" if more or len(label) > _LABEL_LENGTH else "")
     text_format = lsp.InsertTextFormat.PlainText
-    if editor.wants_snippets and more:
+    if editor.wants_snippets and "\n" in new_text:
         indent = snapshot.line_before[: len(snapshot.line_before) - len(snapshot.line_before.lstrip())]
         new_text = re.sub(r"([\\$}])", r"\\\1", new_text.replace("\n" + indent, "\n"))
         text_format = lsp.InsertTextFormat.Snippet
@@ -198,7 +198,7 @@ def _menu_item(snapshot: Snapshot, suggestion: Suggestion, editor: Client) -> ls
         kind=lsp.CompletionItemKind.Text,
         detail="MonkeyCode",
         documentation=lsp.MarkupContent(lsp.MarkupKind.Markdown, f"```{snapshot.language}\n{whole}\n```") if editor.markdown else whole,
-        filter_text=word + first or shown,
+        filter_text=first or shown,
         sort_text="\0",
         insert_text_format=text_format,
         insert_text_mode=lsp.InsertTextMode.AsIs,

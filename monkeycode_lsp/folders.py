@@ -13,7 +13,8 @@ NAME = "monkeycode"
 
 def _folder(kind: str, default: str) -> Path:
     home = os.environ.get("MONKEYCODE_HOME", "").strip()
-    return Path(os.path.expanduser(home)) / kind if home else Path(default)
+    # Path.expanduser would raise for the home of a user who does not exist.
+    return Path(os.path.expanduser(home)) / kind if home else Path(default)  # noqa: PTH111
 
 
 def config() -> Path:

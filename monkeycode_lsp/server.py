@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 
 WHY = "monkeycode.why"
 TRIGGER_CHARACTERS = list(".([{,:=/ \"'")
-_SAVE_EVERY_S = 5.0
+_SAVE_EVERY_S = 1.0
 _SETTINGS_S = 5.0
 """An editor that has not told its settings by then is served with those from elsewhere."""
 

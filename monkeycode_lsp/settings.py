@@ -29,6 +29,7 @@ class Layers:
     def __init__(self, *, environ: Mapping[str, str], overrides: Mapping[str, Any] | None = None) -> None:
         self._user: dict[str, Any] = {}
         self._workspace: dict[str, Any] = {}
+        self._workspace_file = Path(WORKSPACE_FILE)
         self._environment = config.from_environment(environ)
         self._client: Mapping[str, Any] = {}
         self._current: Mapping[str, Any] = {}
@@ -41,9 +42,10 @@ class Layers:
         self._user = self._read(user_file())
         root = _local_path(workspace_uri)
         if root is not None:
-            tree, dropped = config.without_workspace_secrets(self._read(root / WORKSPACE_FILE))
+            self._workspace_file = root / WORKSPACE_FILE
+            tree, dropped = config.without_workspace_secrets(self._read(self._workspace_file))
             self._workspace = tree
-            self._file_problems += dropped
+            self._file_problems += [_in(problem, f"file {self._workspace_file}") for problem in dropped]
 
     def set_client(self, tree: Any) -> None:
         """`initializationOptions`: all of it is meant for us, below a key with our name or without."""
@@ -69,9 +71,17 @@ class Layers:
         """The settings, and what could not be used, in words."""
         settings = config.Config()
         problems = list(self._file_problems)
-        for tree in (self._user, self._workspace, self._environment, self._client, self._current, self._overrides):
+        sources: tuple[tuple[Mapping[str, Any], str], ...] = (
+            (self._user, f"file {user_file()}"),
+            (self._workspace, f"file {self._workspace_file}"),
+            (self._environment, "environment variables"),
+            (self._client, ""),
+            (self._current, ""),
+            (self._overrides, ""),
+        )
+        for tree, source in sources:
             settings, found = config.decode(tree, settings)
-            problems += found
+            problems += [_in(problem, source) for problem in found]
         return settings, problems
 
     def log_level(self, settings: config.Config) -> int:
@@ -89,6 +99,10 @@ class Layers:
             problem = "it is nested too deeply"
         self._file_problems.append(f"file {path} cannot be used and was left out: {problem}.")
         return {}
+
+
+def _in(problem: str, source: str) -> str:
+    return f"{problem} ({source})" if source else problem
 
 
 def user_file() -> Path:

@@ -143,6 +143,8 @@ def _block(text: str, window: Window, plan: Plan) -> Stop | None:
     n = n_blank = kept = 0
     for line in _lines(text):
         if line.is_blank:
+            if not n and line.is_whole and text.count("\n", 0, line.end) >= _MOST_BLANK:
+                return Stop(0, "an empty line")
             n_blank += n > 0 and line.is_whole
             if n_blank > 1 or (n_blank and least == 0):
                 return Stop(kept, "a blank line")

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from pathlib import Path
 
 import click
 from rich.console import Console
 
 from monkeycode_lsp import settings
-from monkeycode_lsp.cli import runtimes, terminal
+from monkeycode_lsp.cli import place, runtimes, terminal
 from monkeycode_lsp.errors import EngineUnavailableError
 from monkeycode_lsp.models import build, hardware, package_client
+
+
+BUILD_TIME = "five to ten minutes on two cores"
 
 
 @click.group()
@@ -42,23 +46,23 @@ def install(ctx: click.Context, *, only_print: bool, portable: bool, rebuild: bo
         out.print(words, markup=False)
     out.print(line, style="bold", markup=False, soft_wrap=True)
     if command.compiles:
-        out.print("This compiles llama.cpp: five to ten minutes on two cores.", markup=False)
+        out.print(f"This compiles llama.cpp: {BUILD_TIME}.", markup=False)
     if not (yes or _agreed(out)):
         return
     code = build.run(command, on_line=lambda text: out.print(text, style="dim", markup=False, soft_wrap=True))
     if code:
         raise EngineUnavailableError(
             f"The installation failed with exit code {code}; its last lines say why.",
-            remedy="The prebuilt engine needs no compiler: pip install 'monkeycode-lsp[prebuilt]'",
+            remedy=f"The prebuilt engine needs no compiler: {package_client.install_line('prebuilt')}",
         )
-    ctx.exit(_tell(asyncio.run(runtimes.look(settings.load()[0].local)), out))
+    ctx.exit(_tell(asyncio.run(runtimes.look(settings.load(workspace=place.settings_folder(Path.cwd()))[0].local)), out))
 
 
 @engine.command("list")
 @click.pass_context
 def list_engines(ctx: click.Context) -> None:
     """What is installed, and whether it passes its self-test with the model that is here."""
-    ctx.exit(_tell(asyncio.run(runtimes.look(settings.load()[0].local)), terminal.console()))
+    ctx.exit(_tell(asyncio.run(runtimes.look(settings.load(workspace=place.settings_folder(Path.cwd()))[0].local)), terminal.console()))
 
 
 def _agreed(out: Console) -> bool:

@@ -60,6 +60,11 @@ class Group(click.Group):
             return super().invoke(ctx)
         except MonkeyCodeError as exc:
             raise Failure(exc) from exc
+        except BrokenPipeError:
+            raise  # who reads our output has seen enough
+        except OSError as exc:
+            where = f"{exc.filename}: " if exc.filename else ""
+            raise Failure(MonkeyCodeError(f"{where}{exc.strerror or exc}.")) from exc
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         del ctx

@@ -14,6 +14,7 @@ from monkeycode_lsp import config
 from monkeycode_lsp.engines.local import managed, selftest
 from monkeycode_lsp.engines.local.engine import find_model
 from monkeycode_lsp.errors import EngineError, MonkeyCodeError
+from monkeycode_lsp.models import package_client
 
 T = TypeVar("T")
 
@@ -68,9 +69,8 @@ async def managed_runtime(local: config.Local, model: Path | None) -> Runtime:
     """xllamacpp, or a llama-server on PATH."""
     title = "llama-server (prebuilt engine)"
     if not managed.is_installed():
-        return Runtime(
-            "managed", title, installed=False, state="not installed", remedy="The prebuilt engine: pip install 'monkeycode-lsp[prebuilt]'"
-        )
+        remedy = f"The prebuilt engine: {package_client.install_line('prebuilt')}"
+        return Runtime("managed", title, installed=False, state="not installed", remedy=remedy)
     known = Runtime("managed", title, installed=True, state=_UNTESTED, version=managed.find_program() or "")
     try:
         if managed.has_package():

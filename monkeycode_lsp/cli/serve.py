@@ -69,7 +69,9 @@ def serve(
         ctx.exit(_serve_port(tree, tcp, transport.serve_tcp))
     elif ws is not None:
         if importlib.util.find_spec("websockets") is None:
-            raise ConfigError("The WebSocket transport is not installed.", remedy="Install it: pip install 'monkeycode-lsp[ws]'")
+            from monkeycode_lsp.models import package_client  # noqa: PLC0415 - only to say this
+
+            raise ConfigError("The WebSocket transport is not installed.", remedy=f"Install it: {package_client.install_line('ws')}")
         ctx.exit(_serve_port(tree, ws, transport.serve_websocket))
 
 

@@ -64,8 +64,29 @@ def at_cursor(window: Window) -> bool:
     mark = marker(window.language)
     if mark and mark in _UNCLOSED.sub("", line):
         return True
-    opener, closer = ("<!--", "-->") if window.language in _MARKUP else ("/*", "*/")
-    if mark not in {"//", "--"} and opener == "/*":
-        return False
-    prefix = window.prefix if opener == "<!--" else _STRING.sub("", window.prefix)
-    return prefix.rfind(opener) > prefix.rfind(closer)
+    return in_block(window)
+
+
+def in_block(window: Window) -> bool:
+    """Whether the cursor stands in a block comment."""
+    opener, closer = block(window.language)
+    prefix = _without_strings(window.prefix, window.language)
+    return bool(opener) and prefix.rfind(opener) > prefix.rfind(closer)
+
+
+def ends_below(window: Window) -> bool:
+    """Whether the text after the cursor ends the block comment that the cursor stands in."""
+    opener, closer = block(window.language)
+    before, ended, _ = _without_strings(window.suffix, window.language).partition(closer) if closer else ("", "", "")
+    return bool(ended) and opener not in before and in_block(window)
+
+
+def block(language: str) -> tuple[str, str]:
+    """How a block comment begins and ends in `language`; empty where there is none."""
+    if language in _MARKUP:
+        return "<!--", "-->"
+    return ("/*", "*/") if marker(language) in {"//", "--"} else ("", "")
+
+
+def _without_strings(text: str, language: str) -> str:
+    return text if language in _MARKUP else _STRING.sub("", text)

@@ -40,6 +40,7 @@ FILTERS: tuple[Filter, ...] = (
     repetition.without_repeats,
     whitespace.without_doubled_blank,
     overlap.without_rest_of_line,
+    overlap.unless_ended_twice,
     following.without_following_lines,
     following.without_closing_line,
     following.unless_said_below,
@@ -50,7 +51,7 @@ FILTERS: tuple[Filter, ...] = (
 )
 """In order: what is no text, what is no code, what is there already, what is out of shape."""
 
-TASTE = frozenset({following.unless_said_below})
+TASTE = frozenset({following.unless_said_below, overlap.unless_ended_twice})
 """Off when the user asks by key."""
 
 

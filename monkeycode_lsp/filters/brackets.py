@@ -20,6 +20,7 @@ _STRINGS = (
 )
 _LOOSE = frozenset({"markdown", "plaintext", "latex", "tex", "restructuredtext", "git-commit", "shellscript", "bash", "sh", "zsh", "fish"})
 """Languages that use closing brackets by themselves: `1) first`, `case a)`."""
+_DOCSTRINGS = ('"""', "'''")
 _MOST = 4
 
 
@@ -86,6 +87,9 @@ def extra_closer(text: str, window: Window, *, whole: bool) -> int | None:
     While the text is not `whole`, a closer may be followed by the opener that makes it good:
     only one on the cursor's own line, before the same closer, is sure.
     """
+    ended = _comment_end(text, window)
+    if ended is not None:
+        return ended
     rest = window.line_after.strip()
     if (window.language in _LOOSE or not whole) and not rest:
         return None
@@ -98,6 +102,17 @@ def extra_closer(text: str, window: Window, *, whole: bool) -> int | None:
             continue
         if not whole or n_without < n_faults(text, window):
             return offset
+    return None
+
+
+def _comment_end(text: str, window: Window) -> int | None:
+    """Where `text` ends the comment or the docstring that the text after the cursor ends; None: nowhere."""
+    _, closer = comments.block(window.language)
+    if closer and closer in text and comments.ends_below(window):
+        return text.index(closer)
+    for quotes in _DOCSTRINGS if window.language == "python" and window.whole_prefix and window.whole_suffix else ():
+        if quotes in text and window.prefix.count(quotes) % 2 and window.suffix.count(quotes) % 2:
+            return text.index(quotes)
     return None
 
 

@@ -12,6 +12,7 @@ from monkeycode_lsp.domain import Window
 from monkeycode_lsp.filters import brackets
 
 _TAG = re.compile(r"<(/?)([A-Za-z][\w.-]*)[^<>]*?(/?)>")
+_OPENERS = (":", "{")
 _MOST = 8
 _TELLING = 3
 """So many equal characters are no chance."""
@@ -33,6 +34,12 @@ def without_rest_of_line(text: str, window: Window) -> str:
             return end[:-n]
     # What begins with the whole rest and goes on cannot be inserted before it.
     return "" if _n_words(rest) >= _TELLING and said.lstrip().startswith(rest.strip()) else text
+
+
+def unless_ended_twice(text: str, window: Window) -> str:
+    """`if a and ‸len(b):` + `c in b:` → nothing: what opens a block ends its line, and this line has such an end already."""
+    rest, said = window.line_after.rstrip(), text.rstrip()
+    return "" if said.endswith(_OPENERS) and rest.endswith(said[-1]) and _n_words(rest) and "\n" not in said else text
 
 
 def _n_equal(said: str, rest: str, window: Window) -> int:

@@ -71,8 +71,7 @@ class Outcomes:
 def load(folder: Path) -> list[Outcome]:
     """What every server of this user has saved, oldest first.  Damaged files are passed over."""
     found: list[Outcome] = []
-    if folder.is_dir():
-        for file in folder.glob("*.json"):
-            with contextlib.suppress(OSError, msgspec.MsgspecError):
-                found.extend(_decoder.decode(file.read_bytes()))
+    for file in folder.glob("*.json"):
+        with contextlib.suppress(OSError, msgspec.MsgspecError):
+            found.extend(_decoder.decode(file.read_bytes()))
     return sorted(found, key=lambda outcome: outcome.at)

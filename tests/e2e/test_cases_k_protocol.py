@@ -1,5 +1,7 @@
 """Kind K: what the client can do, and the rules of the protocol."""
 
+import asyncio
+
 import pytest
 
 from tests import driver
@@ -79,3 +81,12 @@ async def test_an_unknown_command_is_an_error_reply(scene):
     assert "error" in reply
     assert "Traceback" not in str(reply)
     await scene.alive()
+
+
+async def test_a_request_with_the_id_0_can_be_cancelled(home):
+    options = {"engine": "scripted", "scripted": {"delayMs": 20_000}, "completion": {"deadlineMs": 30_000}}
+    async with driver.server(home, options=options) as lsp:
+        lsp.open("file:///w/a.py", "x = ")
+        asked = lsp.ask("file:///w/a.py", 0, 4, id_=0)
+        lsp.cancel(asked)
+        assert (await asyncio.wait_for(asked, 10))["error"]["code"] == -32800

@@ -236,3 +236,28 @@ async def test_the_content_length_counts_bytes(start, text):
         shown = await scene.show("x = ‸", text, invoked=True)
         assert shown.text == text
         await scene.alive()
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&- </dev/null", "2>&- </dev/null", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("arguments", ["", "--log-level error"])
+async def test_a_stream_that_is_closed_from_the_start_is_as_good_as_empty(home, closed, arguments):
+    command = f"exec {sys.executable} -c 'from monkeycode_lsp.__main__ import serve; serve()' {arguments} {closed}"
+    process = await asyncio.create_subprocess_shell(command, stdin=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE)
+    _, errors = await asyncio.wait_for(process.communicate(), 10)
+    assert (process.returncode, errors) == (1, b"")
+
+
+async def test_nothing_is_imported_from_the_folder_that_the_server_runs_in(home, tmp_path):
+    folder, trap = tmp_path / "project", tmp_path / "trapped"
+    (folder / "monkeycode_lsp").mkdir(parents=True)
+    for name in ("json.py", "xllamacpp.py", "llama_cpp.py", "monkeycode_lsp/__init__.py"):
+        (folder / name).write_text(f"open({str(trap)!r}, 'a').write('{name}\\n')\nraise SystemExit(3)\n")
+    model = tmp_path / "model.gguf"
+    model.write_bytes(b"GGUF")
+    command = [sys.executable, "-P", "-m", "monkeycode_lsp", "serve", "--stdio"]
+    for runtime in ("managed", "native"):
+        options = {"engine": "local", "local": {"runtime": runtime, "model": str(model)}, "completion": {"deadlineMs": 30_000}}
+        async with driver.server(home, options=options, command=command, cwd=folder) as lsp:
+            assert await lsp.complete("file:///w/a.py", marked="x = ‸") is None
+            assert lsp.shown_messages
+    assert not trap.exists()

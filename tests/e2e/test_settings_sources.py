@@ -1,6 +1,7 @@
 """Where settings come from: defaults < user file < workspace file < environment < editor.  All of it through the real server."""
 
 import json
+import os
 from contextlib import asynccontextmanager
 
 import pytest
@@ -189,3 +190,41 @@ async def test_lists_and_groups_in_the_environment_are_json(tmp_path):
         assert (await body(scene))["max_tokens"] == 96  # the editor's own address wins
         shown = await scene.ask(*scene.put("x = ‸", uri="file:///w/a.md"))
         assert shown.requests == []
+
+
+DEEP = "x = " + "[" * 100_000
+
+
+@pytest.mark.parametrize(
+    "make", [lambda path: path.mkdir(), os.mkfifo, lambda path: path.write_text(DEEP), lambda path: path.write_text("#" * 2**21)]
+)
+async def test_what_is_no_file_of_settings_is_named_and_left_out(tmp_path, make):
+    folder = tmp_path / "workspace"
+    folder.mkdir()
+    make(folder / ".monkeycode.toml")
+    async with editor(tmp_path) as scene:
+        assert (await body(scene))["max_tokens"] == 96
+        (message,) = scene.lsp.shown_messages
+        assert ".monkeycode.toml cannot be used" in message
+
+
+async def test_an_environment_that_is_no_text_does_no_harm(tmp_path):
+    env = {"MONKEYCODE_ENGINE": "\udcff", "MONKEYCODE_TEMPLATE": "\udcff", "MONKEYCODE_COMPLETION_DISABLED_GLOBS": "[" * 50_000}
+    async with editor(tmp_path, env=env) as scene:
+        scene.lsp.configure({"template": "auto"})
+        assert (await body(scene))["max_tokens"] == 96
+        assert any("engine: it is not text" in message for message in scene.lsp.shown_messages)
+
+
+async def test_a_model_file_whose_name_is_no_text_is_named(home):
+    async with driver.server(home, env={"MONKEYCODE_LOCAL_MODEL": "/no\udcff.gguf"}) as lsp:
+        assert await lsp.complete("file:///w/a.py", marked="x = ‸") is None
+        assert any("/no?.gguf" in message for message in lsp.shown_messages)
+        assert await lsp.shutdown() == 0
+
+
+async def test_a_workspace_whose_address_cannot_be_read_does_no_harm(home):
+    params = driver.VSCODE | {"workspaceFolders": [{"uri": "file://[::", "name": "w"}]}
+    async with driver.server(home, params=params, options={"engine": "scripted", "scripted": {"text": "ok"}}) as lsp:
+        assert await lsp.complete("file:///w/a.py", marked="x = ‸") == "ok"
+        assert await lsp.complete("file://[::/a.py", marked="x = ‸") is None

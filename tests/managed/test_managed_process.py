@@ -12,7 +12,7 @@ import pytest
 
 from monkeycode_lsp import config
 from monkeycode_lsp.domain import Plain, Prompt
-from monkeycode_lsp.engines.local import managed_server
+from monkeycode_lsp.engines.local import managed, managed_server
 from monkeycode_lsp.engines.local.managed import ManagedEngine
 from monkeycode_lsp.errors import EngineError, EngineUnavailableError
 
@@ -52,6 +52,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.rfile.read(int(self.headers["Content-Length"]))
         if self.path == "/tokenize":
             self.answer(404, {{}})
+        elif "hang at first" in model and open(log.name).read().count("started") == 1:
+            os.kill(os.getpid(), signal.SIGSTOP)
         elif "die at work" in model:
             os.kill(os.getpid(), signal.SIGSEGV)
         else:
@@ -139,6 +141,23 @@ async def test_a_crash_at_every_load_is_said_and_not_repeated_at_every_ask(make:
 async def test_a_file_that_cannot_be_loaded_is_named(make: Make) -> None:
     with pytest.raises(EngineUnavailableError, match=r"model\.gguf.*local\.model"):
         await make("refuse").ready()
+
+
+async def test_a_server_that_hangs_is_started_anew(
+    make: Make, starts: Callable[[], list[str]], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(managed, "SILENT_S", 0.1)
+    monkeypatch.setattr(managed, "HUNG_S", 0.2)
+    engine = make("hang at first")
+    first = await engine.ready()
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(answer(engine), 0.3)
+    assert engine._doubting is not None
+    await engine._doubting
+    assert "does not answer" in caplog.text
+    assert await engine.ready() == first
+    assert await answer(engine) == "ok"
+    assert len(starts()) == 2
 
 
 async def test_death_at_work_is_said_and_the_next_start_waits_longer_each_time(make: Make, starts: Callable[[], list[str]]) -> None:

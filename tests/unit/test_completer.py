@@ -7,6 +7,7 @@ import pytest
 from monkeycode_lsp import config
 from monkeycode_lsp.completer import Completer
 from monkeycode_lsp.domain import Chunk, Finish, Origin, OutcomeKind, Usage
+from monkeycode_lsp.engines.base import Model
 from monkeycode_lsp.engines.scripted import Answer, ScriptedEngine
 from monkeycode_lsp.errors import ContextOverflowError, SupersededError
 from monkeycode_lsp.observe.outcomes import Outcomes
@@ -271,3 +272,51 @@ async def test_a_slow_reader_gets_a_smaller_window_and_a_fast_one_the_whole():
     assert abs(first - third) < 10
     assert small < 0.6 * first
     assert last > 0.9 * first
+
+
+async def test_an_engine_that_goes_on_and_on_is_stopped():
+    n_given = 0
+
+    class Endless:
+        async def ready(self):
+            return Model("endless", None, "endless")
+
+        async def stream(self, prompt):
+            nonlocal n_given
+            while True:
+                n_given += 1
+                yield Chunk(f"x{n_given} + ")
+                await asyncio.sleep(0)
+
+        async def aclose(self):
+            pass
+
+    pipeline = Pipeline(engine=Endless(), completion={"maxTokens": 8, "deadlineMs": 600_000})
+    (shown,) = await pipeline("y = ‸\n")
+    assert shown.text.startswith("x1 + x2 + ")
+    assert n_given < 100
+
+
+async def test_new_settings_while_the_engine_starts_are_no_cancel_of_the_editors():
+    class Starting(ScriptedEngine):
+        async def ready(self):
+            await asyncio.Event().wait()
+
+    pipeline = Pipeline(engine=Starting(["a"]))
+    asked = asyncio.create_task(pipeline(DEF))
+    await until(lambda: pipeline.completer._ready is not None)
+    await pipeline.completer.retire(close_engine=True)
+    assert await asked == []
+    assert pipeline.last.kind is OutcomeKind.FAILED
+    assert "settings changed" in pipeline.last.reason
+    assert pipeline.reports == []
+
+
+async def test_new_settings_in_the_middle_of_an_answer_cut_it_off():
+    engine = ScriptedEngine([Answer(("a",), first_delay_ms=60_000)])
+    pipeline = Pipeline(engine=engine, completion={"deadlineMs": 60_000})
+    asked = asyncio.create_task(pipeline(DEF, invoked=True))
+    await until(lambda: pipeline.completer._running)
+    await pipeline.completer.retire(close_engine=False)
+    assert await asked == []
+    assert pipeline.last.reason == "The engine's answer was cut off."

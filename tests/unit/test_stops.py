@@ -149,3 +149,8 @@ def test_whatever_comes_a_cut_lies_inside_the_text(text: str, document: str) -> 
     window = place(document, "javascript")
     stop = stops.find(text, window, stops.plan(window, "auto"))
     assert stop is None or 0 <= stop.at <= len(text)
+
+
+def test_an_answer_of_empty_lines_is_cut() -> None:
+    assert kept("\n" * 50, "def f():\n    ‸\n") == ""
+    assert kept("\n    return 1\n", "def f():\n    ‸\n") == "\n    return 1\n"

@@ -19,7 +19,7 @@ from monkeycode_lsp.engines.local import managed, selftest
 from monkeycode_lsp.engines.local.managed import ManagedEngine
 from monkeycode_lsp.engines.local.native import NativeEngine
 from monkeycode_lsp.errors import EngineUnavailableError, ModelError, ModelMissingError
-from monkeycode_lsp.models import catalogue, resolve
+from monkeycode_lsp.models import catalogue, package_client, resolve
 
 logger = logging.getLogger(__name__)
 
@@ -109,6 +109,6 @@ def no_runtime(settings: Local) -> EngineUnavailableError:
     wanted = "" if settings.runtime == "auto" else f" of the kind {settings.runtime} (setting local.runtime)"
     return EngineUnavailableError(
         f"No engine{wanted} is installed on this machine.",
-        remedy="Run `pip install 'monkeycode-lsp[prebuilt]'` (seconds) or `monkeycode engine install` (the full engine), "
+        remedy=f"Run `{package_client.install_line('prebuilt')}` (seconds) or `monkeycode engine install` (the full engine), "
         "or set an endpoint in remote.endpoints.",
     )

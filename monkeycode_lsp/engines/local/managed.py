@@ -10,10 +10,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import importlib.util
+import logging
 import os
 import secrets
 import shutil
-import sys
 import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
@@ -31,6 +31,8 @@ from monkeycode_lsp.engines.remote.backoff import Backoff
 from monkeycode_lsp.engines.remote.endpoint import Endpoint, Limits
 from monkeycode_lsp.errors import EngineError, EngineUnavailableError, StreamBrokenError
 
+logger = logging.getLogger(__name__)
+
 LOAD_S = 180.0
 """Longest wait for a model; large ones come from slow disks."""
 POLL_S = 0.1
@@ -38,6 +40,10 @@ STABLE_S = 60.0
 """Who lives so long and dies then had no trouble starting: its next start needs no pause."""
 LONGEST_PAUSE_S = 60.0
 ABOUT_S = 60.0
+SILENT_S = 5.0
+"""A server that has said nothing for so long when its caller leaves is asked whether it is well."""
+HUNG_S = 10.0
+"""One that does not answer that within this time hangs, and is started anew."""
 
 _LIMITS = Limits(first_s=60.0, stall_s=30.0)
 """Generous: the server is ours and says how it gets on, and a busy machine is slow but not dead."""
@@ -77,7 +83,7 @@ def find_program() -> str | None:
 class ManagedEngine:
     """One model in one server process: `server`, a llama-server program, else the package, else the program on PATH.
 
-    The mutable state is the running server, the task that is starting one, and the pause after failures.
+    The mutable state is the running server, the tasks that start one and look whether one hangs, and the pause after failures.
     """
 
     def __init__(self, *, settings: config.Local, model: Path, notify: Callable[[str], None], server: str | None = None) -> None:
@@ -88,6 +94,7 @@ class ManagedEngine:
         self._gpu_layers = settings.gpu_layers
         self._running: _Running | None = None
         self._starting: asyncio.Task[_Running] | None = None
+        self._doubting: asyncio.Task[None] | None = None
         self._backoff = Backoff(time.monotonic, first_s=0.5, longest_s=LONGEST_PAUSE_S)
 
     @property
@@ -102,21 +109,28 @@ class ManagedEngine:
     async def stream(self, prompt: Prompt) -> AsyncGenerator[Chunk, None]:
         """See `Engine.stream`."""
         running = await self._alive()
+        silent_since: float | None = time.monotonic()
         try:
             async with aclosing(running.endpoint.stream(prompt)) as chunks:
                 async for chunk in chunks:
+                    silent_since = None
                     yield chunk
         except EngineError as exc:
             if await running.child.over(POLL_S):
                 raise StreamBrokenError(f"The local engine died ({running.child.died_of}) in the middle of an answer.") from exc
             raise
+        finally:
+            is_ours = self._running is running and self._doubting is None
+            if is_ours and silent_since is not None and time.monotonic() - silent_since > SILENT_S:
+                self._doubting = asyncio.create_task(self._end_if_hung(running))
 
     async def aclose(self) -> None:
         """See `Engine.aclose`."""
-        starting, self._starting = self._starting, None
-        if starting is not None and not starting.done():
-            starting.cancel()
-            await asyncio.wait({starting})
+        for task in (self._starting, self._doubting):
+            if task is not None and not task.done():
+                task.cancel()
+                await asyncio.wait({task})
+        self._starting = self._doubting = None
         running, self._running = self._running, None
         if running is not None:
             await running.endpoint.aclose()
@@ -146,6 +160,18 @@ class ManagedEngine:
             return self._running
         finally:
             self._starting = None
+
+    async def _end_if_hung(self, running: _Running) -> None:
+        try:
+            async with asyncio.timeout(HUNG_S):
+                await running.endpoint.healthy()
+        except TimeoutError:
+            logger.warning("The local engine does not answer; it is stopped.")
+            await running.child.stop()
+        except EngineError:
+            pass  # it has ended, which the next ask sees
+        finally:
+            self._doubting = None
 
     async def _bury(self) -> None:
         """Clean up after a server that has died."""
@@ -234,9 +260,7 @@ class ManagedEngine:
         if not self._path.is_file():
             raise EngineUnavailableError(f"The model file {self._path} does not exist.", remedy=remedy)
         if self._server is None and not has_package():
-            raise EngineUnavailableError(
-                "The prebuilt local engine is not installed.", remedy="Install it: pip install 'monkeycode-lsp[prebuilt]'."
-            )
+            raise _not_installed()
 
     def _died(self, child: ManagedChild) -> EngineUnavailableError:
         if child.crashed:
@@ -254,6 +278,12 @@ class _CrashedError(EngineUnavailableError):
     """A signal killed it."""
 
 
+def _not_installed() -> EngineUnavailableError:
+    return EngineUnavailableError(
+        "The prebuilt local engine is not installed.", remedy=f"Install it: {package_client.install_line('prebuilt')}"
+    )
+
+
 def _noted(task: asyncio.Task[_Running]) -> None:
     """Everybody who waited may have gone; asyncio would log an error that nobody looked at."""
     if not task.cancelled():
@@ -263,9 +293,7 @@ def _noted(task: asyncio.Task[_Running]) -> None:
 async def about() -> Build:
     """Version, build and devices of the installed library, found out in a throw-away process."""
     if not is_installed():
-        raise EngineUnavailableError(
-            "The prebuilt local engine is not installed.", remedy="Install it: pip install 'monkeycode-lsp[prebuilt]'."
-        )
+        raise _not_installed()
     pipe, devnull = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
     process = await asyncio.create_subprocess_exec(*PYTHON, KEEPER, "about", stdin=devnull, stdout=pipe, stderr=devnull)
     try:

@@ -32,7 +32,7 @@ def test_a_place_is_read_from_its_end(text, expected):
     assert place.parse(text) == expected
 
 
-@pytest.mark.parametrize("text", ["a.py", "a.py:", "a.py:0:1", "a.py:1:0", "a.py:x:y", ":1"])
+@pytest.mark.parametrize("text", ["a.py", "a.py:", "a.py:0:1", "a.py:1:0", "a.py:x:y", ":1", "a.py:" + "9" * 5000])
 def test_what_is_no_place_is_refused(text):
     with pytest.raises(click.BadParameter, match="FILE:LINE:COL"):
         place.parse(text)
@@ -66,6 +66,12 @@ def test_a_missing_file_and_one_that_is_no_text_are_errors(tmp_path):
         place.snapshot(Place(tmp_path, 1, 1))
     with pytest.raises(MonkeyCodeError, match="UTF-8"):
         place.snapshot(Place(tmp_path / "latin.txt", 1, 1))
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="there is no endless file")
+def test_a_file_without_end_is_an_error():
+    with pytest.raises(MonkeyCodeError, match="too large"):
+        place.snapshot(Place(Path("/dev/zero"), 1, 1))
 
 
 @pytest.mark.parametrize(

@@ -50,3 +50,23 @@ def test_only_so_many(run, asked):
 def test_json_is_for_programs(run, asked):
     rows = json.loads(run("why", "--json").stdout)
     assert [row["kind"] for row in rows] == ["gated", "shown"]
+
+
+def test_times_that_cannot_be_are_no_traceback(run):
+    outcomes = Outcomes(why.folder())
+    for at in (1e300, -1e30, 0.0):
+        outcomes.add(Outcome(id=1, at=at, kind=OutcomeKind.EMPTY, reason="Odd."))
+    outcomes.save()
+    done = run("why")
+    assert done.exit_code == 0
+    assert done.stdout.count("Odd.") == 3
+
+
+def test_a_folder_that_cannot_be_read_is_an_error_in_words(run, monkeypatch):
+    def load(folder):
+        raise PermissionError(13, "Permission denied", str(folder))
+
+    monkeypatch.setattr("monkeycode_lsp.observe.outcomes.load", load)
+    done = run("why")
+    assert done.exit_code == 1
+    assert done.stderr == f"Error: {why.folder()}: Permission denied.\n"

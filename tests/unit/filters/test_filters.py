@@ -158,6 +158,22 @@ def test_the_lines_that_follow(document: str, text: str, expected: str) -> None:
     check(following.without_following_lines, document, text, expected)
 
 
+@pytest.mark.parametrize(
+    ("document", "text", "expected"),
+    [
+        ("if a and ‸len(b):", "c in b:", ""),
+        ("if os.‸.exists(a):", "exists(a):", ""),
+        ("if (‸sions.length) {", "(!dry) {", ""),
+        ("x = a[‸]:", "1:", "1:"),
+        ("for (let i = 0; ‸ i++) {", "i < n;", "i < n;"),
+        ("if a‸", " == b:", " == b:"),
+        ("if a and ‸len(b):", "c in b:\n        pass\n    elif", "c in b:\n        pass\n    elif"),
+    ],
+)
+def test_a_line_that_would_end_twice(document: str, text: str, expected: str) -> None:
+    check(overlap.unless_ended_twice, document, text, expected)
+
+
 def test_a_closing_line_that_is_there() -> None:
     check(following.without_closing_line, "def f\n  ‸\nend\n", "1\nend", "1", language="ruby")
     check(following.without_closing_line, "if a\n  if b\n    ‸\nend\n", "1\n  end", "1\n  end", language="ruby")
@@ -173,10 +189,26 @@ def test_a_closing_line_that_is_there() -> None:
         ("a(b(‸))", "c), d(e", "c), d(e"),
         ("if a:\n    x = [\n        ‸\n    ]\n", "1,\n    ]", "1,\n    "),
         ("x = {‸}", '"a": f(b)}', '"a": f(b)'),
+        ('def f():\n    """Do ‸\n    more.\n    """\n', 'it."""', "it."),
+        ('def f():\n    """Do ‸\n    x = 1\n\n\ndef g():\n    """Say."""\n', 'it."""', 'it."""'),
     ],
 )
 def test_closers(document: str, text: str, expected: str) -> None:
     check(brackets.without_extra_closers, document, text, expected)
+
+
+@pytest.mark.parametrize(
+    ("document", "text", "expected", "language"),
+    [
+        ("/* The GNU ‸\n   and so on.  */\nint a;\n", "library. */", "library. ", "c"),
+        ("/* The GNU ‸\nint a; /* one */\n", "library. */", "library. */", "c"),
+        ("int a; ‸\n/* one */\n", "/* two */", "/* two */", "c"),
+        ("glob('src/**/*.js', ‸\n/* one */\n", "'a/*/b')", "'a/*/b')", "javascript"),
+        ("<!-- The ‸\n-->\n", "end -->", "end ", "html"),
+    ],
+)
+def test_the_end_of_a_comment_that_ends_below(document: str, text: str, expected: str, language: str) -> None:
+    check(brackets.without_extra_closers, document, text, expected, language=language)
 
 
 def test_closers_of_lists_in_prose_and_shell_are_letters() -> None:
@@ -321,3 +353,13 @@ def test_long_answers_are_cheap(unit: str) -> None:
     stops.find(text, window, plan)
     filters.clean(text, window, plan=plan)
     assert time.process_time() - start < 0.5
+
+
+@pytest.mark.parametrize("piece", [" ", "\t", "\n", " \n", "x + ", "(", '"', "`", "# ", "A word ", "<", "- "])
+def test_no_answer_takes_long(piece: str) -> None:
+    window = place("def f():\n    ‸\n")
+    text = (piece * 20_000)[:20_000]
+    start = time.perf_counter()
+    stops.find(text, window, stops.plan(window, "auto"))
+    filters.clean(text + "x", window, plan=stops.plan(window, "auto"))
+    assert time.perf_counter() - start < 1.0

@@ -163,7 +163,7 @@ def test_stopping_the_pull_stops_the_client(shelf, heard):
 @pytest.mark.parametrize(
     ("pip", "uv", "downloads", "installs"),
     [
-        (True, "/bin/uv", (sys.executable, "-m", "pip"), (sys.executable, "-m", "pip", "install")),
+        (True, "/bin/uv", (sys.executable, "-P", "-m", "pip"), (sys.executable, "-P", "-m", "pip", "install")),
         (False, "/bin/uv", ("/bin/uv", "tool", "run", "pip"), ("/bin/uv", "pip", "install", "--python", sys.executable)),
         (False, None, None, None),
     ],

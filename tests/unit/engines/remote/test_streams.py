@@ -142,6 +142,16 @@ async def test_a_compressed_answer_is_read_all_the_same() -> None:
         assert server.requests[0].headers["accept-encoding"] == "identity"
 
 
+async def test_a_compressed_answer_that_is_none_is_broken() -> None:
+    async def script(exchange: Exchange) -> None:
+        await exchange.head(length=10, Content_Encoding="gzip")
+        await exchange.send(b"0123456789")
+
+    async with CompletionServer(script) as server, asking.engine(server.url) as engine:
+        with pytest.raises(StreamBrokenError, match="cannot be unpacked"):
+            await asking.answer(engine)
+
+
 async def test_empty_text_that_ends_by_length_means_a_full_window() -> None:
     async with CompletionServer(reply("", finish="length")) as server, asking.engine(server.url) as engine:
         with pytest.raises(ContextOverflowError):
