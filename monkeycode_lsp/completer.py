@@ -38,6 +38,14 @@ READ_S = 2.0
 _LEAST_SCALE = 0.15
 _TELLING_TOKENS = 64
 """So many tokens read tell the speed."""
+_SHOWN = {
+    Origin.ENGINE: "Shown.",
+    Origin.ADOPTED: "Shown; the same request was already running.",
+    Origin.TYPED_THROUGH: "Shown, the rest of what you are typing.",
+    Origin.MEMORY: "Shown, remembered.",
+    Origin.DISK: "Shown, remembered from an earlier run.",
+    Origin.SHARED: "Shown, remembered by the team's cache.",
+}
 
 _numbers = itertools.count(1)
 

@@ -50,13 +50,14 @@ class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
 async def run_all(settings: config.Config, problems: Sequence[str]) -> tuple[Finding, ...]:
     """All findings, in the order in which to read them."""
     kind = choose.kind(settings)
-    model, tested, answers, kept = await asyncio.gather(
+    model, found, answers, kept = await asyncio.gather(
         asyncio.to_thread(check_model, settings.local, needed=kind == "local"),
-        check_runtimes(settings.local, needed=kind == "local"),
+        runtimes.look(settings.local, test=kind == "local"),  # self-tests load the model
         check_endpoints(settings.remote, needed=kind == "remote"),
         asyncio.to_thread(check_folders),
     )
-    return (check_python(), check_engine(kind), *tested, model, *answers, *check_settings(problems), *kept)
+    tested = check_runtimes(found, settings.local, needed=kind == "local")
+    return (check_python(), check_engine(kind, settings, found), *tested, model, *answers, *check_settings(problems), *kept)
 
 
 def check_python() -> Finding:
@@ -71,15 +72,19 @@ def check_python() -> Finding:
     return Finding("monkeycode-lsp", State.OK, found)
 
 
-def check_engine(kind: choose.Kind) -> Finding:
-    """Which engine the settings mean."""
+def check_engine(kind: choose.Kind, settings: config.Config, found: Sequence[Runtime]) -> Finding:
+    """Which engine the settings mean, and who is behind it."""
     match kind:
         case "off":
             return Finding("engine", State.BROKEN, "switched off by the setting engine", "Set engine to auto.")
         case "scripted":
             return Finding("engine", State.WARNING, "scripted: no model is at work", "Set engine to auto.")
-        case _:
-            return Finding("engine", State.OK, kind)
+        case "local":
+            usable = _usable(found, settings.local)
+            return Finding("engine", State.OK, f"local, by {usable[0].title}" if usable else "local")
+        case "remote":
+            endpoints = choose.endpoints(settings)
+            return Finding("engine", State.OK, f"remote, by {answering.host(endpoints[0])}" if endpoints else "remote")
 
 
 def check_settings(problems: Sequence[str]) -> list[Finding]:
@@ -98,11 +103,10 @@ def check_model(local: config.Local, *, needed: bool) -> Finding:
     return Finding("model", State.OK, f"{path} ({terminal.size(path.stat().st_size)})")
 
 
-async def check_runtimes(local: config.Local, *, needed: bool) -> list[Finding]:
-    """What could run it.  Self-tests load the model, so they are made only where a local engine answers."""
-    found = await runtimes.look(local, test=needed)
+def check_runtimes(found: Sequence[Runtime], local: config.Local, *, needed: bool) -> list[Finding]:
+    """What could run it."""
     findings = [_runtime(runtime) for runtime in found]
-    usable = [runtime for runtime in found if _wanted(runtime, local) and runtime.installed and runtime.works is not False]
+    usable = _usable(found, local)
     if needed and not usable and not any(runtime.installed for runtime in found):
         error = no_runtime(local)
         findings.append(Finding("local engine", State.BROKEN, error.message, error.remedy))
@@ -111,8 +115,9 @@ async def check_runtimes(local: config.Local, *, needed: bool) -> list[Finding]:
     return findings
 
 
-def _wanted(runtime: Runtime, local: config.Local) -> bool:
-    return local.runtime in {"auto", runtime.kind}
+def _usable(found: Sequence[Runtime], local: config.Local) -> list[Runtime]:
+    """Those that the settings allow and that are not known to fail, the preferred one first."""
+    return [runtime for runtime in found if local.runtime in {"auto", runtime.kind} and runtime.installed and runtime.works is not False]
 
 
 def _runtime(runtime: Runtime) -> Finding:

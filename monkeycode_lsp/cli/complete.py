@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
+from click.shell_completion import CompletionItem
 
 from monkeycode_lsp import config, settings
 from monkeycode_lsp.cli import options, place
@@ -69,8 +70,12 @@ def _place(_ctx: click.Context, _argument: click.Parameter, value: str) -> Place
     return place.parse(value)
 
 
+def _files(_ctx: click.Context, _argument: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    return [CompletionItem(incomplete, type="file")]
+
+
 @click.command()
-@click.argument("where", metavar="FILE:LINE:COL", callback=_place)
+@click.argument("where", metavar="FILE:LINE:COL", callback=_place, shell_complete=_files)
 @options.engine_options
 @click.option("--json", "as_json", is_flag=True, help="As JSON, with the outcome and its timings.")
 @click.pass_context
@@ -80,7 +85,7 @@ def complete(ctx: click.Context, /, *, where: Place, as_json: bool, **chosen: An
     Line and column count from 1, columns in characters; without COL it is the line's end.
     """
     tree = options.overrides(Chosen(**chosen))
-    resolved, problems = settings.load(tree, place.workspace(where.file))
+    resolved, problems = settings.load(tree, place.settings_folder(where.file.absolute().parent))
     for problem in problems:
         click.echo(f"Setting {problem}", err=True)
     snapshot, n_nuls = place.snapshot(where)

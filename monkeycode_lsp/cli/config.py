@@ -14,8 +14,8 @@ import msgspec
 
 from monkeycode_lsp import config as tree
 from monkeycode_lsp import settings
+from monkeycode_lsp.cli import place, terminal
 from monkeycode_lsp.cli import schema as schemas
-from monkeycode_lsp.cli import terminal
 
 _HIDDEN = "•••"
 _PASSWORD = re.compile(r"(?<=://)[^/@\s]*@")
@@ -32,7 +32,7 @@ def config() -> None:
 @click.option("--all", "everything", is_flag=True, help="Those too that are at their default.")
 def show(*, as_json: bool, everything: bool) -> None:
     """The settings that hold in this folder.  What an editor sends comes on top.  Keys are not shown."""
-    resolved, problems = settings.load(workspace=Path.cwd())
+    resolved, problems = settings.load(workspace=place.settings_folder(Path.cwd()))
     plain = masked(msgspec.to_builtins(resolved))
     for problem in problems:
         click.echo(f"Setting {problem}", err=True)
@@ -87,7 +87,7 @@ def leaves(node: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]
 
 
 def _files() -> dict[str, Path]:
-    return {"user": settings.user_file(), "workspace": Path.cwd() / settings.WORKSPACE_FILE}
+    return {"user": settings.user_file(), "workspace": place.settings_folder(Path.cwd()) / settings.WORKSPACE_FILE}
 
 
 def _origins() -> list[tuple[str, set[str]]]:

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from pathlib import Path
 
 import click
 import msgspec
+from rich.console import Console
+from rich.text import Text
 
 from monkeycode_lsp import settings
-from monkeycode_lsp.cli import checks, editors, terminal
+from monkeycode_lsp.cli import checks, editors, place, terminal
 from monkeycode_lsp.cli.checks import Finding, State
 
 _MARKS = {State.OK: ("ok", "green"), State.NOTE: ("-", "dim"), State.WARNING: ("warning", "yellow"), State.BROKEN: ("BROKEN", "bold red")}
+
+_INDENT = 4
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -31,7 +36,7 @@ def doctor(ctx: click.Context, *, as_json: bool) -> None:
 
     Exit code 1: something that is needed does not work.
     """
-    resolved, problems = settings.load()
+    resolved, problems = settings.load(workspace=place.settings_folder(Path.cwd()))
     out = terminal.console()
     if as_json or not out.is_terminal:
         findings = asyncio.run(checks.run_all(resolved, problems))
@@ -49,14 +54,27 @@ def doctor(ctx: click.Context, *, as_json: bool) -> None:
 
 def _tell(findings: Sequence[Finding], *, healthy: bool) -> None:
     out = terminal.console()
-    table = terminal.table("", "what", "found")
-    for finding in findings:
-        mark, style = _MARKS[finding.state]
-        words = f"{finding.found}\n→ {finding.remedy}" if finding.remedy else finding.found
-        table.add_row(terminal.plain(mark, style=style), finding.subject, terminal.plain(words))
-    out.print(table)
-    out.print()
-    out.print("All that is needed works." if healthy else "Something that is needed does not work: see the arrows.", style="bold")
+    (_tell_narrowly if terminal.is_narrow(out) else _tell_widely)(findings, out)
     out.print("\nFor your editor:\n", style="bold")
     for editor in editors.here():
         out.print(editors.text(editor), markup=False, soft_wrap=True)
+    out.print("All that is needed works." if healthy else "Something that is needed does not work: see the arrows.", style="bold")
+
+
+def _tell_widely(findings: Sequence[Finding], out: Console) -> None:
+    table = terminal.table("", "what", "found")
+    for finding in findings:
+        mark, style = _MARKS[finding.state]
+        table.add_row(terminal.plain(mark, style=style), terminal.plain(finding.subject), terminal.plain(_words(finding)))
+    out.print(table)
+
+
+def _tell_narrowly(findings: Sequence[Finding], out: Console) -> None:
+    for finding in findings:
+        mark, style = _MARKS[finding.state]
+        out.print(Text.assemble((mark, style), f" {finding.subject}:"))
+        out.print(terminal.indented(_words(finding), _INDENT))
+
+
+def _words(finding: Finding) -> str:
+    return f"{finding.found}\n→ {finding.remedy}" if finding.remedy else finding.found

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from monkeycode_lsp.cli import fetch, terminal
+from monkeycode_lsp.cli import fetch, options, terminal
 from monkeycode_lsp.models import catalogue, hardware, recommend, resolve
 from monkeycode_lsp.models.catalogue import Entry
 
@@ -37,17 +37,24 @@ def list_models(*, as_json: bool) -> None:
         rows = [_row(entry, here.get(entry.id)) for entry in catalogue.entries()]
         _print_json([*rows, *({"id": found.name, "bytes": found.bytes, "path": str(found.path)} for found in others)])
         return
-    table = terminal.table("name", "size", "file", "licence", "here")
+    table = terminal.table("name", "", "size", "file", "licence", "here")
     for entry in catalogue.entries():
         about = "" if entry.bytes else "about "
-        table.add_row(entry.id, entry.size, f"{about}{terminal.size(entry.about_bytes)}", entry.licence, _where(here.get(entry.id)))
+        table.add_row(
+            entry.id,
+            "default" if entry == catalogue.default() else "",
+            entry.size,
+            f"{about}{terminal.size(entry.about_bytes)}",
+            entry.licence,
+            _where(here.get(entry.id)),
+        )
     for found in others:
-        table.add_row(terminal.plain(found.name), "", terminal.size(found.bytes), "", _where(found))
+        table.add_row(terminal.plain(found.name), "", "", terminal.size(found.bytes), "", _where(found))
     terminal.console().print(table)
 
 
 @model.command()
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=options.known_models)
 @click.option("--mirror", default="", metavar="URL", help="A mirror of the hub; HF_ENDPOINT does the same.")
 def pull(*, name: str | None, mirror: str) -> None:
     """Fetch a model; without NAME the default one.  Interrupted, it goes on from there the next time."""
@@ -55,21 +62,23 @@ def pull(*, name: str | None, mirror: str) -> None:
 
 
 @model.command()
-@click.argument("name", required=False, default="")
+@click.argument("name", required=False, default="", shell_complete=options.models_here)
 def path(*, name: str) -> None:
     """Print the path of a model's file; without NAME of the one that would be used."""
     click.echo(resolve.resolve(name))
 
 
 @model.command()
-@click.argument("name")
+@click.argument("name", shell_complete=options.models_here)
 @click.option("--yes", is_flag=True, help="Without a question.")
 def remove(*, name: str, yes: bool) -> None:
     """Delete a model that was fetched.  Files of other programs stay."""
     entry = catalogue.lookup(name)
-    if not (yes or click.confirm(f"Remove {entry.title if entry else name}?")):
+    file = entry.file if entry else name
+    there = resolve.removable(file)
+    if not (yes or click.confirm(f"Remove {entry.title if entry else name} ({terminal.size(there.bytes)})?")):
         return
-    removed = resolve.remove(entry.file if entry else name)
+    removed = resolve.remove(file)
     for gone in removed.paths:
         click.echo(f"Removed {gone}")
     click.echo(f"{terminal.size(removed.bytes)} are free again.")
@@ -88,11 +97,14 @@ def recommend_model(*, as_json: bool) -> None:
     out = terminal.console()
     out.print(f"{found.entry.title} ({terminal.size(found.entry.about_bytes)})", style="bold", markup=False)
     out.print(found.reason, markup=False)
-    out.print(f"Fetch it: monkeycode model pull {found.entry.id}", markup=False)
+    if any(model.entry == found.entry for model in resolve.installed()):
+        out.print("It is here.")
+    else:
+        out.print(f"Fetch it: monkeycode model pull {found.entry.id}", markup=False)
 
 
 @model.command()
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=options.models_here)
 @click.pass_context
 def verify(ctx: click.Context, *, name: str | None) -> None:
     """Read a model's file, or all that are here, and compare it with what was published."""
@@ -102,7 +114,7 @@ def verify(ctx: click.Context, *, name: str | None) -> None:
         out.print("No model is here. Fetch one: monkeycode model pull", markup=False)
     ok = True
     for target in targets:
-        with terminal.progress(out) as progress:
+        with terminal.progress(out, step_percent=100) as progress:
             verdict = resolve.verify(target, progress=lambda done, total, progress=progress: progress("Reading", done, total))  # type: ignore[misc]  # a lambda's default has no type
         out.print(verdict.message, style="green" if verdict.ok else "red", markup=False)
         ok = ok and verdict.ok

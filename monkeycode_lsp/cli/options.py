@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar, get_args, get_type_hints
 
 import click
@@ -27,10 +27,37 @@ class Chosen(msgspec.Struct, frozen=True):
     """Each `path=value`."""
 
 
+def known_models(_ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
+    """For a shell: the names of the catalogue."""
+    from monkeycode_lsp.models import catalogue  # noqa: PLC0415 - only when a shell asks
+
+    return [entry.id for entry in catalogue.entries() if entry.id.startswith(incomplete)]
+
+
+def models_here(_ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
+    """For a shell: the names of the models that are here."""
+    from monkeycode_lsp.models import resolve  # noqa: PLC0415 - only when a shell asks
+
+    return [found.name for found in resolve.installed() if found.name.startswith(incomplete)]
+
+
+def setting_paths(_ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
+    """For a shell: `completion.maxTokens=` and so on."""
+    return [f"{path}=" for path in _paths(config.Config, "") if path.startswith(incomplete)]
+
+
+def _paths(struct: type[msgspec.Struct], above: str) -> Iterator[str]:
+    for name, field in config.fields(struct).items():
+        if isinstance(field.type, type) and issubclass(field.type, msgspec.Struct):
+            yield from _paths(field.type, f"{above}{name}.")
+        else:
+            yield f"{above}{name}"
+
+
 def setting_option(command: F) -> F:
     """`--setting PATH=VALUE`, any number of times."""
     return click.option(
-        "--setting", "settings", multiple=True, metavar="PATH=VALUE",
+        "--setting", "settings", multiple=True, metavar="PATH=VALUE", shell_complete=setting_paths,
         help="A setting for this run, such as completion.maxTokens=48; can be repeated. See `monkeycode config show`.",
     )(command)  # fmt: skip
 
@@ -45,7 +72,13 @@ def engine_options(command: F) -> F:
     options = (
         engine_option,
         click.option("--url", default="", metavar="URL", help="An endpoint that completes code, such as http://127.0.0.1:8000."),
-        click.option("--model", default="", metavar="NAME|PATH", help="A model of the catalogue, a GGUF file, or a model of the endpoint."),
+        click.option(
+            "--model",
+            default="",
+            metavar="NAME|PATH",
+            shell_complete=known_models,
+            help="A model of the catalogue, a GGUF file, or a model of the endpoint.",
+        ),
         click.option("--api-key-env", default="", metavar="NAME", help="The environment variable that holds the endpoint's key."),
         setting_option,
     )

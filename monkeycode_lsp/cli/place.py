@@ -11,6 +11,7 @@ import msgspec
 from monkeycode_lsp.documents import Documents
 from monkeycode_lsp.domain import Snapshot
 from monkeycode_lsp.errors import MonkeyCodeError
+from monkeycode_lsp.settings import WORKSPACE_FILE
 from monkeycode_lsp.text import Encoding
 
 _PLACE = re.compile(r"(?P<file>.+?):(?P<line>\d{1,15})(?::(?P<column>\d{1,15}))?\Z", re.DOTALL)
@@ -56,6 +57,12 @@ def workspace(file: Path) -> Path:
     """The nearest folder above that looks like a project's root; without one, the file's own."""
     above = file.absolute().parents
     return next((folder for folder in above if any((folder / root).exists() for root in _ROOTS)), above[0])
+
+
+def settings_folder(folder: Path) -> Path:
+    """Whose `.monkeycode.toml` holds in `folder`: the nearest one that has the file or a `.git`; without one, itself."""
+    here = folder.absolute()
+    return next((near for near in (here, *here.parents) if any((near / mark).exists() for mark in (WORKSPACE_FILE, ".git"))), here)
 
 
 def snapshot(place: Place) -> tuple[Snapshot, int]:

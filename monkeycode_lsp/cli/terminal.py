@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
 
-import msgspec
 from rich.console import Console
+from rich.padding import Padding
 from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 from rich.syntax import Syntax
 from rich.table import Table
@@ -19,7 +19,10 @@ OPEN, CLOSE = ">>", "<<"
 """Around a suggestion where there are no colours."""
 GHOST = "not bold italic bright_black"
 _PLAIN_WIDTH = 2000
-_STEP_PERCENT = 10
+STEP_PERCENT = 25
+_WHOLE = 100
+_NARROW = 110
+"""Columns of a terminal that a table with sentences does not fit into."""
 _TAB = 4
 
 
@@ -42,6 +45,16 @@ def table(*columns: str) -> Table:
     return made
 
 
+def is_narrow(out: Console) -> bool:
+    """Whether sentences get lines of their own, because in a column they would be broken inside words."""
+    return out.width < _NARROW
+
+
+def indented(text: str, n: int) -> Padding:
+    """Words that are broken between words only, all lines `n` columns from the left."""
+    return Padding(Text(text), (0, 0, 0, n))
+
+
 def plain(text: str, *, style: str = "") -> Text:
     """Words for a table's cell, taken literally."""
     return Text(text, style=style)
@@ -58,41 +71,39 @@ def ghost(before: str, suggestion: str, after: str, language: str, *, colours: b
     return shown
 
 
-class Bytes(msgspec.Struct):
-    """How far one stage of a download is; for a place without a terminal."""
-
-    stage: str = ""
-    percent: int = -1
-    started: float = 0.0
-    first: int = 0
-
-
 class PlainProgress:
-    """A line for each stage and each tenth of it."""
+    """A line when a stage begins and few while it goes on; for a place without a terminal.
 
-    def __init__(self, out: Console) -> None:
+    The mutable state is the stage, what of it was said, and when it began and where.
+    """
+
+    def __init__(self, out: Console, *, step_percent: int = STEP_PERCENT) -> None:
+        """`step_percent`: a line for each such part of a stage; 100 for none but its first."""
         self._out = out
-        self._at = Bytes()
+        self._step = step_percent
+        self._stage = ""
+        self._percent = 0
+        self._started = 0.0
+        self._first = 0
 
     def __call__(self, stage: str, done: int, total: int | None) -> None:
-        if stage != self._at.stage:
-            self._at = Bytes(stage=stage, started=time.monotonic(), first=done)
-            self._out.print(f"{stage} …" if total is None else f"{stage}: {size(total)}", markup=False)
-        if not total:
-            return
-        percent = int(100 * done / total) // _STEP_PERCENT * _STEP_PERCENT
-        if percent > max(0, self._at.percent):
-            self._at.percent = percent
-            seconds = time.monotonic() - self._at.started
-            speed = (done - self._at.first) / seconds if seconds > 0 else 0.0
-            left = f", {(total - done) / speed:.0f} s left" if speed and done < total else ""
+        if stage != self._stage:
+            self._stage, self._percent, self._started, self._first = stage, 0, time.monotonic(), done
+            self._out.print(_heading(stage, done, total), markup=False)
+        percent = int(100 * done / total) // self._step * self._step if total else 0
+        if total and self._percent < percent < _WHOLE:
+            self._percent = percent
+            seconds = time.monotonic() - self._started
+            speed = (done - self._first) / seconds if seconds > 0 else 0.0
+            left = f", {(total - done) / speed:.0f} s left" if speed else ""
             self._out.print(f"  {percent} % of {size(total)}, {speed / 1e6:.1f} MB/s{left}", markup=False)
 
 
 class BarProgress:
-    """A bar with size, speed and time left for each stage."""
+    """One bar with size, speed and time left, whatever is being done; sentences stand above it."""
 
     def __init__(self, out: Console) -> None:
+        self._out = out
         self._progress = Progress(
             TextColumn("{task.description}", markup=False),
             BarColumn(),
@@ -112,17 +123,29 @@ class BarProgress:
         self._progress.stop()
 
     def __call__(self, stage: str, done: int, total: int | None) -> None:
-        if self._task is None or stage != self._stage:
-            self._stage = stage
-            self._task = self._progress.add_task(stage, total=total)
-        self._progress.update(self._task, completed=done, total=total)
+        is_new, self._stage = stage != self._stage, stage
+        if total is None and not done:
+            if is_new:
+                self._out.print(_heading(stage, done, total), markup=False)
+        elif self._task is None:
+            self._task = self._progress.add_task(stage, total=total, completed=done)
+        elif is_new:  # what was done before says nothing about the speed of this
+            self._progress.reset(self._task, description=stage, total=total, completed=done)
+        else:
+            self._progress.update(self._task, completed=done, total=total)
+
+
+def _heading(stage: str, done: int, total: int | None) -> str:
+    if total is not None:
+        return f"{stage}: {size(total)}"
+    return stage if stage.endswith(".") and not done else f"{stage} …"
 
 
 @contextmanager
-def progress(out: Console) -> Iterator[PlainProgress | BarProgress]:
-    """Hears `(stage, bytes done, bytes in all)` and shows it."""
+def progress(out: Console, *, step_percent: int = STEP_PERCENT) -> Iterator[PlainProgress | BarProgress]:
+    """Hears `(stage, bytes done, bytes in all)` and shows it.  `step_percent` is for places without a terminal."""
     if not out.is_terminal:
-        yield PlainProgress(out)
+        yield PlainProgress(out, step_percent=step_percent)
         return
     with BarProgress(out) as bar:
         yield bar

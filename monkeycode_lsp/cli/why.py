@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 import msgspec
+from rich.console import Console
+from rich.text import Text
 
 from monkeycode_lsp import folders
 from monkeycode_lsp.cli import terminal
@@ -14,7 +17,14 @@ from monkeycode_lsp.domain import Outcome
 from monkeycode_lsp.observe import outcomes
 
 _STYLES = {"shown": "green", "failed": "red", "gated": "yellow", "empty": "yellow"}
-_LEAST_MS = 0.05
+_LEAST_MS = 1.0
+"""A stage below tells nothing; `--json` has it."""
+_INDENT = 10
+_EMPTY = (
+    "No editor has asked yet. Does it start the server? Neovim: `:checkhealth vim.lsp`; Helix: `hx --health`. "
+    "`monkeycode doctor` prints the lines to paste with the full path. "
+    "(Asks of editors only; they are written down about a second late.)"
+)
 
 
 def folder() -> Path:
@@ -28,7 +38,7 @@ def folder() -> Path:
 def why(*, n: int, as_json: bool) -> None:
     """Why the last suggestions came, or did not: the newest last.
 
-    Servers write this down every few seconds.
+    Servers write this down about a second late.
     """
     found = outcomes.load(folder())[-n:]
     if as_json:
@@ -36,20 +46,40 @@ def why(*, n: int, as_json: bool) -> None:
         return
     out = terminal.console()
     if not found:
-        out.print(f"Nothing has been asked yet: there are no outcomes in {folder()}.", markup=False)
-        return
+        out.print(_EMPTY, markup=False)
+    elif terminal.is_narrow(out):
+        _tell_narrowly(found, out)
+    else:
+        _tell_widely(found, out)
+
+
+def _tell_widely(found: Sequence[Outcome], out: Console) -> None:
     table = terminal.table("when", "place", "outcome", "why", "ms", "of which")
     for outcome in found:
-        kind = outcome.kind.value
         table.add_row(
             terminal.plain(_when(outcome)),
             terminal.plain(outcome.place),
-            terminal.plain(kind + (", accepted" if outcome.accepted else ""), style=_STYLES.get(kind, "")),
+            terminal.plain(_ended(outcome), style=_style(outcome)),
             terminal.plain(outcome.reason),
             f"{outcome.total_ms:.1f}",
             stages(outcome),
         )
     out.print(table)
+
+
+def _tell_narrowly(found: Sequence[Outcome], out: Console) -> None:
+    for outcome in found:
+        times = f"  {outcome.total_ms:.1f} ms  {stages(outcome)}".rstrip()
+        out.print(Text.assemble(f"{_when(outcome):<8}  {outcome.place}  ", (_ended(outcome), _style(outcome)), times))
+        out.print(terminal.indented(outcome.reason, _INDENT))
+
+
+def _ended(outcome: Outcome) -> str:
+    return outcome.kind.value + (", accepted" if outcome.accepted else "")
+
+
+def _style(outcome: Outcome) -> str:
+    return _STYLES.get(outcome.kind.value, "")
 
 
 def stages(outcome: Outcome) -> str:

@@ -23,6 +23,14 @@ class WrongContentError(DownloadError):
     """What arrived is not the file that was asked for."""
 
 
+class UnreachableError(DownloadError):
+    """The source did not answer at all."""
+
+
+class NotHereError(DownloadError):
+    """The source works and does not have this file, as was to be expected."""
+
+
 class DiskError(DownloadError):
     """The disk is full or may not be written: no other source can help."""
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import msgspec
+
 from monkeycode_lsp import folders
 from monkeycode_lsp.errors import DownloadError, ModelError
 from monkeycode_lsp.models import gguf, lock, receipt
 from monkeycode_lsp.models.catalogue import Entry
-from monkeycode_lsp.models.part import DiskError, WrongContentError, disk_error
+from monkeycode_lsp.models.part import DiskError, NotHereError, UnreachableError, WrongContentError, disk_error
 from monkeycode_lsp.models.sources.base import Job, Progress, Source, free_bytes
 from monkeycode_lsp.models.sources.hub import Hub
 from monkeycode_lsp.models.sources.local_files import LocalFiles
@@ -71,12 +73,14 @@ def _already_here(job: Job) -> Path | None:
 def _from_sources(job: Job, sources: Sequence[Source]) -> Path:
     answers: list[str] = []
     remedies: list[str] = []
+    told = ""
     for source in sources:
         try:
-            path = _deliver(source, job)
+            path = _deliver(source, _announcing(job, f"{told}; taking it from {source.name}.") if told else job)
         except DiskError:
             raise
         except DownloadError as exc:
+            told = told if isinstance(exc, NotHereError) else _sentence(source, exc)
             answers.append(f"{source.name}: {exc.message.rstrip('.')}")
             remedies += [exc.remedy] if exc.remedy else []
             continue
@@ -90,6 +94,23 @@ def _from_sources(job: Job, sources: Sequence[Source]) -> Path:
             ]
         ),
     )
+
+
+def _sentence(source: Source, error: DownloadError) -> str:
+    said = "does not answer" if isinstance(error, UnreachableError) else error.message.rstrip(".")
+    return f"{source.name[:1].upper()}{source.name[1:]} {said}"
+
+
+def _announcing(job: Job, sentence: str) -> Job:
+    """The same job; before the first that its source reports, the user hears that it is another source now."""
+    unsaid = [sentence]
+
+    def progress(stage: str, done: int, total: int | None) -> None:
+        while unsaid:
+            job.progress(unsaid.pop(), 0, None)
+        job.progress(stage, done, total)
+
+    return msgspec.structs.replace(job, progress=progress)
 
 
 def _deliver(source: Source, job: Job) -> Path:

@@ -119,8 +119,8 @@ def verify(model: str | Path, *, progress: Callable[[int, int], None] | None = N
     )
 
 
-def remove(name: str, *, folder: Path | None = None) -> Removed:
-    """Delete a model and what is left of its downloads from our folder; another program's file stays."""
+def removable(name: str, *, folder: Path | None = None) -> Removed:
+    """What `remove` would delete; nothing is deleted yet.  Raises `ModelError` where there is nothing."""
     folder = folders.models() if folder is None else folder
     entry = catalogue.lookup(name)
     file = entry.file if entry else Path(name).name
@@ -130,11 +130,18 @@ def remove(name: str, *, folder: Path | None = None) -> Removed:
     found = [path for path in doomed if path.is_file()]
     if not found and left is None:
         raise ModelError(f"No model called {name} is in {folder}.", remedy="See `monkeycode model list`.")
-    freed = sum(path.stat().st_size for path in found)
-    for path in found:
+    return Removed(paths=tuple(found), bytes=sum(path.stat().st_size for path in found), left=left)
+
+
+def remove(name: str, *, folder: Path | None = None) -> Removed:
+    """Delete a model and what is left of its downloads from our folder; another program's file stays."""
+    folder = folders.models() if folder is None else folder
+    doomed = removable(name, folder=folder)
+    for path in doomed.paths:
         path.unlink()
-    receipt.remove(folder, file)
-    return Removed(paths=tuple(found), bytes=freed, left=left)
+    entry = catalogue.lookup(name)
+    receipt.remove(folder, entry.file if entry else Path(name).name)
+    return doomed
 
 
 def _installed(name: str, file: str, entry: Entry | None, folder: Path) -> Installed | None:

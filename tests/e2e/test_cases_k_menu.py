@@ -43,7 +43,7 @@ async def test_a_client_without_inline_completion_gets_a_menu(scene):
         ("x = ‸", "1", "1"),
         ("x = f(‸)", "'a', b", "'a', b"),
         ("имя = и‸", "мя2", "имя2"),
-        ("if x:‸", "\n    return 1", "return 1 …"),
+        ("if x:‸", "\n    return 1", "return 1"),
         ("x = ‸", "'" + "a" * 300 + "'", "'" + "a" * 79 + " …"),
     ],
 )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 import signal
+import sys
 from pathlib import Path
 
 from monkeycode_lsp.engines.local.ladder import Attempt, Fall
@@ -10,7 +12,7 @@ from monkeycode_lsp.errors import EngineUnavailableError
 
 BUILD_LINE = (
     'CXXFLAGS="-fno-tree-dse -fno-dse" CMAKE_ARGS="-DLLAVA_BUILD=OFF -DLLAMA_BUILD_MTMD=OFF -DLLAMA_OPENSSL=OFF" '
-    "pip install --force-reinstall --no-deps --no-cache-dir llama-cpp-python==0.3.36"
+    f"{shlex.quote(sys.executable)} -m pip install --force-reinstall --no-deps --no-cache-dir llama-cpp-python==0.3.36"
 )
 """Builds a llama.cpp that does not die of an illegal instruction on processors with AMX under gcc 12."""
 _INSTALL = "Run `monkeycode engine install`, or set local.runtime to managed."

@@ -30,6 +30,7 @@ from monkeycode_lsp.engines.local.managed_child import KEEPER, PYTHON, ManagedCh
 from monkeycode_lsp.engines.remote.backoff import Backoff
 from monkeycode_lsp.engines.remote.endpoint import Endpoint, Limits
 from monkeycode_lsp.errors import EngineError, EngineUnavailableError, StreamBrokenError
+from monkeycode_lsp.models import package_client
 
 logger = logging.getLogger(__name__)
 

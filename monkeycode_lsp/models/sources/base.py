@@ -13,7 +13,11 @@ from monkeycode_lsp.models import part, receipt
 from monkeycode_lsp.models.catalogue import Entry
 
 Progress = Callable[[str, int, int | None], None]
-"""Hears what is being done, bytes done, and bytes in all (None: not known).  It may raise to stop; what is here stays."""
+"""Hears what is being done, bytes done, and bytes in all (None: not known).  It may raise to stop; what is here stays.
+
+With nothing done and nothing known in all it hears a sentence for the user."""
+DOWNLOADING = "Downloading"
+"""The stage of every source that downloads, so that one bar shows the whole."""
 
 _SPARE_BYTES = 64 << 20
 """Left free, so that a download never fills the user's disk to the brim."""

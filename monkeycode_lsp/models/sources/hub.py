@@ -19,8 +19,8 @@ import msgspec
 
 from monkeycode_lsp import __version__
 from monkeycode_lsp.errors import DownloadError
-from monkeycode_lsp.models.part import PartFile
-from monkeycode_lsp.models.sources.base import Job
+from monkeycode_lsp.models.part import PartFile, UnreachableError
+from monkeycode_lsp.models.sources.base import DOWNLOADING, Job
 
 if TYPE_CHECKING:
     import httpx
@@ -75,7 +75,7 @@ class Hub:
     @property
     def name(self) -> str:
         """For people."""
-        return f"the hub ({urlsplit(self.endpoint).netloc or self.endpoint})"
+        return f"the model hub ({urlsplit(self.endpoint).netloc or self.endpoint})"
 
     def deliver(self, job: Job) -> Path:
         """Download the file, going on where an earlier download stopped."""
@@ -127,7 +127,7 @@ class Hub:
                 return self._once(client, job, file, wanted)
             except (_CutError, httpx.ReadTimeout, httpx.NetworkError, httpx.RemoteProtocolError) as exc:
                 if isinstance(exc, httpx.ConnectError) and file.size == began_at:
-                    raise DownloadError(f"cannot be reached: {exc}.") from exc
+                    raise UnreachableError(f"cannot be reached: {exc}.") from exc
                 file.flush()
                 tries = 1 if file.size > before else tries + 1
                 if tries >= _MAX_TRIES:
@@ -138,7 +138,7 @@ class Hub:
                 job.progress("The connection was cut; trying again", file.size, wanted.size)
                 self._pause(min(pause_s, _MAX_PAUSE_S))
             except httpx.TimeoutException as exc:
-                raise DownloadError("does not answer.") from exc
+                raise UnreachableError("does not answer.") from exc
             except (httpx.RequestError, httpx.InvalidURL) as exc:
                 raise DownloadError(f"cannot be used: {exc}.", remedy="Check HF_ENDPOINT.") from exc
 
@@ -167,7 +167,7 @@ class Hub:
             job.needs((wanted.size or entry.about_bytes) - file.size)
             for chunk in response.iter_raw(_CHUNK):
                 file.write(chunk)
-                job.progress("Downloading", file.size, wanted.size)
+                job.progress(DOWNLOADING, file.size, wanted.size)
                 if wanted.size is not None and file.size > wanted.size:
                     break
         finally:
@@ -196,7 +196,7 @@ def _first_answer(client: httpx.Client, request: httpx.Request, within_s: float)
     try:
         answer = answers.get(timeout=within_s)
     except queue.Empty:
-        raise DownloadError(f"did not answer within {within_s:g} seconds.") from None
+        raise UnreachableError(f"did not answer within {within_s:g} seconds.") from None
     finally:
         given_up.set()
     if isinstance(answer, BaseException):

