@@ -34,24 +34,17 @@ Receive = Callable[[bytes], None]
 class Frames:
     """Cuts a byte stream into the bodies of its frames.  Headers without a usable length are passed over."""
 
-    # The mutable state is the unread bytes and how many bytes of a body that is too long are to be dropped.
+    # The mutable state is the unread bytes, and the length of the body that they begin with once it is known.
 
     def __init__(self) -> None:
         self._buffer = bytearray()
         self._length: int | None = None
-        self._to_drop = 0
 
     def feed(self, data: bytes) -> list[bytes]:
         """The bodies that are complete with `data`."""
         self._buffer += data
         bodies: list[bytes] = []
         while True:
-            if self._to_drop:
-                n_dropped = min(self._to_drop, len(self._buffer))
-                del self._buffer[:n_dropped]
-                self._to_drop -= n_dropped
-                if self._to_drop:
-                    return bodies
             if self._length is None and not self._read_header():
                 return bodies
             if self._length is None:
@@ -79,8 +72,8 @@ class Frames:
             return True
         length = int(lengths[-1])
         if length > MOST_FRAME_BYTES:
+            # Not believed: waiting for so much would make us deaf.  Whatever comes is passed over up to the next header.
             logger.error("a frame of %d bytes was dropped", length)
-            self._to_drop = length
         else:
             self._length = length
         return True

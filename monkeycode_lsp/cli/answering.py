@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 from urllib.parse import urlsplit
 
 from rich.console import Console
@@ -9,19 +11,32 @@ from rich.console import Console
 from monkeycode_lsp import config
 from monkeycode_lsp.cli import fetch
 from monkeycode_lsp.engines.choose import endpoints, kind
-from monkeycode_lsp.errors import EngineUnavailableError
+from monkeycode_lsp.errors import EngineBusyError, EngineError, EngineUnavailableError
+
+_PROBE_S = 15.0
+_URL = "`url` in `remote.endpoints`"
+_OPTIONS = {
+    _URL: "--url",
+    "`apiKey` or `apiKeyEnv` in `remote.endpoints`": "--api-key-env",
+    "`model` in `remote.endpoints`": "--model",
+}
 
 
-def prepare(settings: config.Config, out: Console, *, yes: bool, again: str) -> str:
+def prepare(settings: config.Config, out: Console, *, yes: bool, again: str, typed_url: bool) -> str:
     """See that an engine can answer, fetching its model if the user agrees; one line that says who answers.
 
-    Raises what is missing, with its remedy.
+    Raises what is missing, with its remedy, which names options where the user typed the address (`typed_url`).
     """
     match kind(settings):
         case "scripted":
             return "The scripted engine answers: it says what it is told, and no model is at work."
         case "remote" if endpoints(settings):
-            return f"{host(endpoints(settings)[0])} answers."
+            endpoint = endpoints(settings)[0]
+            try:
+                asyncio.run(probe(endpoint))
+            except EngineError as exc:
+                raise _in_options(exc) if typed_url else exc from exc
+            return f"{host(endpoint)} answers."
         case "remote":
             raise EngineUnavailableError("No endpoint is set.", remedy="Give its address: --url http://127.0.0.1:8000")
         case "off":
@@ -30,6 +45,35 @@ def prepare(settings: config.Config, out: Console, *, yes: bool, again: str) -> 
             require_runtime(settings.local)
             path = fetch.local_model(settings.local, out, yes=yes, again=again)
             return f"{fetch.title(path)} answers, on this machine."
+
+
+async def probe(endpoint: config.Endpoint) -> None:
+    """Raises an `EngineError` where nothing answers at the endpoint; one that is still loading its model is fine."""
+    from monkeycode_lsp.engines.remote.endpoint import Endpoint, Limits  # noqa: PLC0415 - only where there is one
+
+    limits = Limits(first_s=_PROBE_S, stall_s=_PROBE_S)
+    asked = Endpoint(endpoint, limits=limits, http2=False, notify=lambda _message: None, environ=os.environ)
+    try:
+        async with asyncio.timeout(_PROBE_S):
+            await asked.healthy()  # a server that has no such page answers too
+            await asked.ready()
+    except EngineBusyError:
+        return
+    except TimeoutError:
+        raise EngineUnavailableError(
+            f"{host(endpoint)} did not answer within {_PROBE_S:g} seconds.",
+            remedy=f"Is the server up? If not, start it, or correct {_URL}.",
+        ) from None
+    finally:
+        await asked.aclose()
+
+
+def _in_options(error: EngineError) -> EngineError:
+    """The same with the names of options in place of those of settings."""
+    remedy = error.remedy
+    for setting, option in _OPTIONS.items():
+        remedy = remedy.replace(setting, option)
+    return EngineError(error.message, remedy=remedy)
 
 
 def require_runtime(local: config.Local) -> None:

@@ -41,7 +41,7 @@ def show(*, as_json: bool, everything: bool) -> None:
         return
     defaults = dict(leaves(masked(msgspec.to_builtins(tree.Config()))))
     origins = _origins()
-    table = terminal.table("setting", "value", "from")
+    table = terminal.table("setting", "value", "from", whole="setting")
     for path, value in leaves(plain):
         is_default = path in defaults and defaults[path] == value
         if everything or not is_default:

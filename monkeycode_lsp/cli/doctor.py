@@ -72,8 +72,13 @@ def _tell_widely(findings: Sequence[Finding], out: Console) -> None:
 def _tell_narrowly(findings: Sequence[Finding], out: Console) -> None:
     for finding in findings:
         mark, style = _MARKS[finding.state]
-        out.print(Text.assemble((mark, style), f" {finding.subject}:"))
-        out.print(terminal.indented(_words(finding), _INDENT))
+        words = _words(finding)
+        head = Text.assemble((mark, style), f" {finding.subject}:")
+        if "\n" not in words and len(head) + 1 + len(words) <= out.width:
+            out.print(head.append(f" {words}"))
+        else:
+            out.print(head)
+            out.print(terminal.indented(words, _INDENT))
 
 
 def _words(finding: Finding) -> str:

@@ -14,7 +14,6 @@ from monkeycode_lsp.cli import place, runtimes, terminal
 from monkeycode_lsp.errors import EngineUnavailableError
 from monkeycode_lsp.models import build, hardware, package_client
 
-
 BUILD_TIME = "five to ten minutes on two cores"
 
 

@@ -37,9 +37,9 @@ def list_models(*, as_json: bool) -> None:
         rows = [_row(entry, here.get(entry.id)) for entry in catalogue.entries()]
         _print_json([*rows, *({"id": found.name, "bytes": found.bytes, "path": str(found.path)} for found in others)])
         return
-    table = terminal.table("name", "", "size", "file", "licence", "here")
+    table = terminal.table("name", "", "size", "file", "licence", "here", whole="name")
     for entry in catalogue.entries():
-        about = "" if entry.bytes else "about "
+        about = "" if entry.bytes else "~"
         table.add_row(
             entry.id,
             "default" if entry == catalogue.default() else "",

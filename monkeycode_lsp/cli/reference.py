@@ -9,7 +9,6 @@ import msgspec
 from monkeycode_lsp import config
 from monkeycode_lsp.cli import schema
 
-
 NOT_YET = "Not in effect yet."
 
 

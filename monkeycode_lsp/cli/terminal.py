@@ -37,11 +37,11 @@ def size(n_bytes: int) -> str:
     return f"{n_bytes / 1e9:.1f} GB" if n_bytes >= 1e9 else f"{n_bytes / 1e6:.0f} MB"  # noqa: PLR2004 - a gigabyte
 
 
-def table(*columns: str) -> Table:
-    """An empty table with these columns."""
+def table(*columns: str, whole: str = "") -> Table:
+    """An empty table with these columns; on a narrow terminal the column `whole` is never broken."""
     made = Table(box=None, pad_edge=False, header_style="bold")
     for column in columns:
-        made.add_column(column, overflow="fold")
+        made.add_column(column, overflow="fold", no_wrap=bool(whole) and column == whole)
     return made
 
 

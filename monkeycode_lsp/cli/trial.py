@@ -14,12 +14,14 @@ from rich.console import Console
 from rich.live import Live
 
 from monkeycode_lsp import config, settings
-from monkeycode_lsp.cli import answering, editors, options, terminal, watch, why
+from monkeycode_lsp.cli import answering, editors, options, place, terminal, watch, why
 from monkeycode_lsp.cli.options import Chosen
 from monkeycode_lsp.cli.samples import SAMPLES, Sample
 from monkeycode_lsp.cli.watch import Seen
 from monkeycode_lsp.client import Client
 from monkeycode_lsp.errors import EngineError
+
+_SLOW = "Still reading; this machine is busy or slow …"
 
 
 @click.command("try")
@@ -32,30 +34,35 @@ def trial(*, yes: bool, **chosen: Any) -> None:
     """
     out = terminal.console()
     tree = options.overrides(Chosen(**chosen))
-    resolved, problems = settings.load(tree)
+    workspace = place.settings_folder(Path.cwd())
+    resolved, problems = settings.load(tree, workspace)
     for problem in problems:
         click.echo(f"Setting {problem}", err=True)
-    out.print(answering.prepare(resolved, out, yes=yes, again="monkeycode try --yes"), markup=False)
-    asyncio.run(_show_all(tree, out))
+    out.print(answering.prepare(resolved, out, yes=yes, again="monkeycode try --yes", typed_url=bool(chosen["url"])), markup=False)
+    asyncio.run(_show_all(tree, workspace, out))
     out.print("To have this in your editor:\n", style="bold")
     for editor in editors.here():
         out.print(editors.text(editor), markup=False, soft_wrap=True)
 
 
-async def _show_all(tree: dict[str, Any], out: Console) -> None:
+async def _show_all(tree: dict[str, Any], workspace: Path, out: Console) -> None:
     with tempfile.TemporaryDirectory(prefix="monkeycode-try-") as folder:
-        async with _server(_for_trial(tree, folder), Path(folder)) as server:
-            seen = [await _show(server, sample, f"{Path(folder).as_uri()}/{sample.file}", out) for sample in SAMPLES]
+        async with _server(_for_trial(tree, folder), Path(folder), workspace) as server:
+            seen: list[Seen] = []
+            for sample in SAMPLES:
+                seen.append(await _show(server, sample, f"{Path(folder).as_uri()}/{sample.file}", out))
+                if seen[-1].failed and not any(one.text for one in seen):
+                    break  # nor would the others
     if not any(one.text for one in seen):
         raise EngineError(f"No suggestion came. {seen[-1].reason}", remedy="`monkeycode doctor` looks for the cause.")
 
 
 @asynccontextmanager
-async def _server(settings_tree: dict[str, Any], folder: Path) -> AsyncIterator[Client]:
+async def _server(settings_tree: dict[str, Any], folder: Path, workspace: Path) -> AsyncIterator[Client]:
     """The trial's server.  Its outcomes go with it: these asks are ours and not the user's."""
     kept: Path | None = None
     try:
-        async with watch.server(settings_tree, folder / "log") as client:
+        async with watch.server(settings_tree, folder / "log", root_uri=workspace.as_uri()) as client:
             kept = why.folder() / f"{client.process.pid}.json"
             yield client
     finally:
@@ -72,7 +79,9 @@ def _for_trial(tree: dict[str, Any], folder: str) -> dict[str, Any]:
 async def _show(server: Client, sample: Sample, uri: str, out: Console) -> Seen:
     out.print(sample.title, style="bold", markup=False)
     with _growing(sample, out) as grown:
-        seen = await watch.suggestion(server, sample, uri, grown)
+        seen = await watch.suggestion(server, sample, uri, grown, lambda: out.print(_SLOW, markup=False))
+    if seen.failed:
+        return seen
     out.print(_picture(sample, seen.text, out), soft_wrap=True)
     out.print(figures(seen), style="green" if seen.text else "yellow", markup=False)
     out.print()

@@ -25,6 +25,7 @@ DEADLINE_MS = 60
 _PATIENCE_S = 180.0
 _REPLY_S = 30.0
 _STARTING_S = 0.1
+_SLOW_S = 10.0
 _COLUMNS_ARE_CHARACTERS = {**CAPABILITIES, "general": {"positionEncodings": ["utf-32"]}}
 _NAME = "MonkeyCode: "
 
@@ -47,6 +48,8 @@ class Seen(msgspec.Struct, frozen=True):
     text: str = ""
     reason: str = ""
     """Why there is none, if there is none."""
+    failed: bool = False
+    """There is none because the engine could not answer."""
     first_ms: float = 0.0
     """From the ask to the first text."""
     total_ms: float = 0.0
@@ -62,13 +65,15 @@ class Seen(msgspec.Struct, frozen=True):
 
 
 @asynccontextmanager
-async def server(settings: Mapping[str, Any], log: Path, *, command: Sequence[str] = SERVE) -> AsyncIterator[Client]:
+async def server(
+    settings: Mapping[str, Any], log: Path, *, command: Sequence[str] = SERVE, root_uri: str | None = None
+) -> AsyncIterator[Client]:
     """A running server that has been introduced to these settings; what it logs goes to `log`."""
     with log.open("wb") as stderr:
         async with start(command, stderr=stderr.fileno()) as client:
             try:
                 async with asyncio.timeout(_REPLY_S):
-                    await client.initialize(settings, capabilities=_COLUMNS_ARE_CHARACTERS)
+                    await client.initialize(settings, root_uri=root_uri, capabilities=_COLUMNS_ARE_CHARACTERS)
                 yield client
             except (ClientError, TimeoutError, ConnectionError) as exc:
                 last_words = await asyncio.to_thread(_last_line, log)
@@ -77,15 +82,20 @@ async def server(settings: Mapping[str, Any], log: Path, *, command: Sequence[st
                 ) from exc
 
 
-async def suggestion(client: Client, sample: Sample, uri: str, grown: Callable[[str], None]) -> Seen:
-    """Ask until the answer is whole; `grown` hears each longer text."""
+async def suggestion(
+    client: Client, sample: Sample, uri: str, grown: Callable[[str], None], slow: Callable[[], None], *, slow_s: float = _SLOW_S
+) -> Seen:
+    """Ask until the answer is whole; `grown` hears each longer text, `slow` once if there is none after `slow_s`."""
     client.open(uri, sample.language, sample.text)
     begin = time.perf_counter()
-    give_up = begin + _PATIENCE_S
+    give_up, patient_until = begin + _PATIENCE_S, begin + slow_s
     text, first_ms = "", 0.0
     while True:
         asked = time.perf_counter()
         reply, told = await _ask(client, sample, uri)
+        if not reply and told.at_s > patient_until:
+            patient_until = give_up
+            slow()
         if told.outcome == "failed" and told.reason not in _messages(client) and told.at_s < give_up:
             await asyncio.sleep(_STARTING_S)  # the engine is starting: the model has not been asked yet
             begin = time.perf_counter()
@@ -97,7 +107,7 @@ async def suggestion(client: Client, sample: Sample, uri: str, grown: Callable[[
         if (told.at_s - asked) * 1e3 < DEADLINE_MS or told.at_s > give_up:
             break
     if not text:
-        return Seen(reason=told.reason)
+        return Seen(reason=told.reason, failed=told.outcome == "failed")
     return Seen(
         text=text,
         first_ms=min(first_ms, told.first_ms or first_ms),  # what is seen comes in steps of the deadline; the engine knows better

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import re
 
+from monkeycode_lsp.context import comments
 from monkeycode_lsp.domain import Window
 
-_ONE_BLANK = re.compile(r" (?=[^\s#/*-])")
 _LAST_BREAK = re.compile(r"\n[ \t]*\Z")
 
 
 def without_doubled_blank(text: str, window: Window) -> str:
-    """`x = ‸` + ` 1` → `1`, but `x =‸` + ` 1` stays.  Two blanks before a comment are a habit and stay."""
-    if window.line_before.strip() and window.line_before[-1] in " \t" and _ONE_BLANK.match(text):
-        return text[1:]
-    return text
+    """`x = ‸` + ` 1` → `1`, but `x =‸` + ` 1` stays.  Two blanks before `#` are a habit and stay."""
+    if not window.line_before.strip() or window.line_before[-1] not in " \t" or text[:1] not in (" ", "\t"):
+        return text
+    said = text.lstrip(" \t")
+    if said.startswith("\n") or (said.startswith("#") and comments.marker(window.language) == "#"):
+        return text
+    return said
 
 
 def without_end(text: str, window: Window) -> str:

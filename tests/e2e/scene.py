@@ -113,6 +113,10 @@ class Scene:
                     return shown, asyncio.get_running_loop().time() - start
                 await asyncio.sleep(0.05)
 
+    async def ready(self):
+        """Let the pipeline of the newest settings learn its model: before that it remembers nothing."""
+        await self.lsp.ask(*self.put("ready = ‸"))
+
     async def alive(self):
         """A plain ask on another document is answered; nothing popped up meanwhile unless the test looked at it before."""
         shown = await self.show(f"alive_{next(self._numbers)} = ‸", "1")

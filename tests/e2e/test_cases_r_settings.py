@@ -23,8 +23,10 @@ async def test_another_address_is_used_at_once_and_the_old_request_dropped(start
         assert (len(scene.backend.requests), len(other.requests)) == (1, 1)
         scene.says.script = servers.reply("old")
         scene.lsp.configure(scenes.endpoint(scene.backend.url))
+        await scene.ready()
         assert (await scene.lsp.ask(uri, line, column)).items_[0]["insertText"] == "old"  # what is remembered is not mixed
         scene.lsp.configure(scenes.endpoint(other.url))
+        await scene.ready()
         assert (await scene.lsp.ask(uri, line, column)).items_[0]["insertText"] == "new"
 
 

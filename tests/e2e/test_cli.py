@@ -93,7 +93,7 @@ def test_try_without_a_terminal_prints_plain_lines(home):
 
 def test_try_leaves_no_outcomes_of_its_own(home):
     monkeycode(home, "try", *SCRIPTED)
-    assert "Nothing has been asked yet" in monkeycode(home, "why").stdout
+    assert "No editor has asked yet" in monkeycode(home, "why").stdout
 
 
 def test_try_without_any_suggestion_fails_with_one_sentence(home):
@@ -120,6 +120,20 @@ async def test_try_on_an_endpoint(home):
     assert f"qwen2.5-coder at {server.url} answers." in done.stdout
     assert done.stdout.count(">>hello(world)<<") == 3
     assert len(prompts) == 3  # each sample was generated once, and then recalled
+
+
+def test_try_on_an_address_where_nothing_listens_fails_once_and_before_anything_is_shown(home):
+    done = monkeycode(home, "try", "--url", "http://127.0.0.1:9")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "Error: Nothing answers at http://127.0.0.1:9.\nStart the server there, or correct --url.\n"
+
+
+def test_try_with_an_engine_that_fails_shows_no_blank_samples(home, tmp_path):
+    script = tmp_path / "script.json"
+    script.write_text('[{"fault": "unavailable"}]', encoding="utf-8")
+    done = monkeycode(home, "try", "--engine", "scripted", "--setting", f"scripted.script={script}")
+    assert SAMPLES[0].before.splitlines()[0] not in done.stdout
+    assert SAMPLES[1].title not in done.stdout
 
 
 @needs_pty
@@ -161,17 +175,20 @@ def test_ctrl_c_is_exit_code_130(home, tmp_path):
 
 async def test_a_suggestion_is_seen_to_grow(tmp_path):
     script = tmp_path / "script.json"
-    script.write_text(json.dumps([{"chunks": ["sum(", "item.price ", "for item in items)"], "delayMs": 400}]), encoding="utf-8")
-    grown = []
+    script.write_text(
+        json.dumps([{"chunks": ["sum(", "item.price ", "for item in items)"], "firstDelayMs": 600, "delayMs": 400}]), encoding="utf-8"
+    )
+    grown: list[str] = []
+    slow: list[int] = []
     settings = {"engine": "scripted", "scripted": {"script": str(script)}, "completion": {"deadlineMs": watch.DEADLINE_MS}}
     async with watch.server(settings, tmp_path / "log") as client:
-        seen = await watch.suggestion(client, SAMPLES[0], "file:///w/stock.py", grown.append)
+        seen = await watch.suggestion(client, SAMPLES[0], "file:///w/stock.py", grown.append, lambda: slow.append(1), slow_s=0.2)
     whole = "sum(item.price for item in items)"
     assert grown[-1] == seen.text == whole
     assert len(grown) == 3
     assert all(longer.startswith(shorter.rstrip(" )")) for shorter, longer in itertools.pairwise(grown))
-    assert seen.first_ms < 400  # the second piece came later
-    assert seen.total_ms >= 800
+    assert slow == [1]  # said once, while there was no text
+    assert seen.first_ms < seen.total_ms - 400  # the other pieces came later
     assert seen.again_ms is not None
 
 
@@ -256,7 +273,7 @@ def test_websocket_without_its_package_says_what_to_install(home):
     code = "import sys\nsys.modules['websockets'] = None\nfrom monkeycode_lsp.cli import run\nsys.exit(run(['serve', '--ws', '0']))"
     done = subprocess.run([sys.executable, "-c", code], env=environment(home), capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 1
-    assert "pip install 'monkeycode-lsp[ws]'" in done.stderr
+    assert f"{sys.executable} -m pip install 'monkeycode-lsp[ws]'" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -265,7 +282,7 @@ def test_websocket_without_its_package_says_what_to_install(home):
         (["--log-level", "loud"], "'loud' is not one of"),
         (["--tcp", "x"], "[HOST:]PORT"),
         (["--tcp", "1", "--ws", "2"], "Choose one"),
-        (["--setting", "completion.maxTokns=1"], "did you mean maxTokens"),
+        (["--setting", "completion.maxTokns=1"], "did you mean completion.maxTokens"),
     ],
 )
 def test_serve_with_wrong_arguments_says_so_on_stderr(home, arguments, words):

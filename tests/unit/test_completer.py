@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from monkeycode_lsp import config
+from monkeycode_lsp import completer, config
 from monkeycode_lsp.completer import Completer
 from monkeycode_lsp.domain import Chunk, Finish, Origin, OutcomeKind, Usage
 from monkeycode_lsp.engines.base import Model
@@ -320,3 +320,7 @@ async def test_new_settings_in_the_middle_of_an_answer_cut_it_off():
     await pipeline.completer.retire(close_engine=False)
     assert await asked == []
     assert pipeline.last.reason == "The engine's answer was cut off."
+
+
+def test_every_origin_has_a_sentence_for_the_user():
+    assert set(completer._SHOWN) == set(Origin)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import msgspec
+
 MAX_EVENT_BYTES = 1_048_576
 """No honest event of a completion comes near; what is longer would only fill our memory."""
 
@@ -21,8 +23,9 @@ class EventTooLongError(ValueError):
 class EventParser:
     """Feed it bytes, get the data of the events that they complete.
 
-    The mutable state is the unfinished line, the unfinished event's data lines and whether the last
-    byte was a CR whose LF may still come; it changes in `feed` and `end` only.
+    The mutable state is the unfinished line, the unfinished event's data lines and whether it is an
+    error, and whether the last byte was a CR whose LF may still come; it changes in `feed` and `end` only.
+    What a server marks as an error by a field's or an event's name comes as `{"error": …}`, like the others.
     """
 
     def __init__(self, max_event_bytes: int = MAX_EVENT_BYTES) -> None:
@@ -31,25 +34,29 @@ class EventParser:
         self._n_line = 0
         self._data: list[bytes] = []
         self._n_data = 0
+        self._is_error = False
         self._after_cr = False
         self._begun = False
 
     def feed(self, piece: bytes) -> Iterator[bytes]:
         """Data of each event that `piece` completes, in order.  Events without data are skipped."""
         for line in self._lines(piece):
-            if line:
+            if line.startswith(b"{"):
+                yield line  # a bare object: some servers drop the field's name, above all for errors
+            elif line:
                 self._field(line)
-            elif self._data:
+            else:
                 yield from self._event()
 
     def end(self) -> Iterator[bytes]:
         """The event that only lacks its closing blank line: many servers forget it after the last one."""
         last = b"".join(self._line)
         self._line, self._n_line = [], 0
-        if last:
+        if last.startswith(b"{"):
+            yield last
+        elif last:
             self._field(last)
-        if self._data:
-            yield from self._event()
+        yield from self._event()
 
     def _lines(self, piece: bytes) -> list[bytes]:
         if self._after_cr and piece:
@@ -76,14 +83,12 @@ class EventParser:
         return lines
 
     def _field(self, line: bytes) -> None:
-        if not line.startswith(b"data"):
-            return  # a comment, or `event`, `id`, `retry`: nothing that we need
-        if line[4:5] == b":":
-            value = line[6:] if line[5:6] == b" " else line[5:]
-        elif len(line) == len(b"data"):
-            value = b""
-        else:
-            return
+        name, _, value = line.partition(b":")
+        value = value.removeprefix(b" ")
+        if name in (b"event", b"error"):
+            self._is_error = self._is_error or name == b"error" or value == b"error"
+        if name not in (b"data", b"error"):
+            return  # a comment, or `id`, `retry`: nothing that we need
         self._n_data += len(value)
         if self._n_data > self._max:
             raise EventTooLongError
@@ -91,6 +96,14 @@ class EventParser:
 
     def _event(self) -> Iterator[bytes]:
         data = self._data[0] if len(self._data) == 1 else b"\n".join(self._data)
-        self._data, self._n_data = [], 0
+        is_error = self._is_error
+        self._data, self._n_data, self._is_error = [], 0, False
         if data.strip():
-            yield data
+            yield _as_error(data) if is_error else data
+
+
+def _as_error(data: bytes) -> bytes:
+    try:
+        return msgspec.json.encode({"error": msgspec.Raw(data)}) if msgspec.json.decode(data) is not None else data
+    except msgspec.DecodeError:
+        return msgspec.json.encode({"error": data.decode("utf-8", "replace")})

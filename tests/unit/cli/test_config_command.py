@@ -69,3 +69,11 @@ def test_path_names_both_files(run, user_settings, home, tmp_path):
         f"user: {home / 'config' / 'monkeycode.toml'}",
         f"workspace: {tmp_path / '.monkeycode.toml'} (does not exist)",
     ]
+
+
+def test_in_a_sub_folder_the_settings_of_the_workspace_hold(run, tmp_path, monkeypatch):
+    (tmp_path / ".monkeycode.toml").write_text("[completion]\nmaxTokens = 40\n", encoding="utf-8")
+    (tmp_path / "src").mkdir()
+    monkeypatch.chdir(tmp_path / "src")
+    assert rows(run("config", "show"))["completion.maxTokens"][1:] == ["40", str(tmp_path / ".monkeycode.toml")]
+    assert f"workspace: {tmp_path / '.monkeycode.toml'}" in run("config", "path").stdout.splitlines()

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import sys
 
 import pytest
+from rich.console import Console
 
+from monkeycode_lsp.cli import doctor
+from monkeycode_lsp.cli.checks import Finding, State
 from tests.servers import CompletionServer, reply
 
 
@@ -73,3 +77,34 @@ def test_a_folder_that_cannot_be_written_is_broken(run, home):
 def test_a_switched_off_engine_is_broken(run, user_settings):
     user_settings('engine = "off"\n')
     assert findings(run("doctor", "--json"))["engine"]["state"] == "broken"
+
+
+def test_the_workspace_file_counts_and_its_problems_are_told(run, tmp_path, monkeypatch):
+    (tmp_path / ".monkeycode.toml").write_text('engine = "off"\nnonsense = 1\n', encoding="utf-8")
+    (tmp_path / "src").mkdir()
+    monkeypatch.chdir(tmp_path / "src")
+    found = findings(run("doctor", "--json"))
+    assert "switched off" in found["engine"]["found"]
+    assert "nonsense" in found["settings"]["found"]
+
+
+def test_the_verdict_is_the_last_line(run):
+    assert run("doctor").stdout.splitlines()[-1].startswith("Something that is needed does not work")
+
+
+def test_the_engine_is_named(run, tmp_path, monkeypatch):
+    server = tmp_path / "llama-server"
+    server.write_text("#!/bin/sh\n", encoding="utf-8")
+    server.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert findings(run("doctor", "--json"))["engine"]["found"] == "local, by llama-server (prebuilt engine)"
+
+
+def test_on_a_narrow_terminal_nothing_is_broken_inside_words():
+    words = "the engine says something that is longer than one line of a narrow terminal and goes on"
+    out = Console(file=io.StringIO(), width=40)
+    doctor._tell_narrowly([Finding("subject", State.OK, "short"), Finding("subject", State.BROKEN, words, "Mend it.")], out)
+    lines = out.file.getvalue().splitlines()
+    assert lines[:2] == ["ok subject: short", "BROKEN subject:"]
+    assert max(map(len, lines)) <= 40
+    assert " ".join(" ".join(lines[2:]).split()) == f"{words} → Mend it."

@@ -33,7 +33,7 @@ def test_list_without_a_runtime_says_how_to_get_one(run, nothing_installed):
     done = run("engine", "list")
     assert done.exit_code == 1
     assert done.stdout.count("not installed") == 2
-    assert "pip install 'monkeycode-lsp[prebuilt]'" in done.stdout
+    assert f"{sys.executable} -m pip install 'monkeycode-lsp[prebuilt]'" in done.stdout
     assert "monkeycode engine install" in done.stdout
 
 
@@ -41,7 +41,7 @@ def test_try_without_a_runtime_says_how_to_get_one(run, nothing_installed):
     done = run("try", "--yes")
     assert done.exit_code == 1
     assert "No engine is installed" in done.stderr
-    assert "pip install 'monkeycode-lsp[prebuilt]'" in done.stderr
+    assert f"{sys.executable} -m pip install 'monkeycode-lsp[prebuilt]'" in done.stderr
     assert "monkeycode engine install" in done.stderr
 
 
@@ -54,3 +54,11 @@ def test_try_without_a_terminal_does_not_download_unasked(run, tmp_path, monkeyp
     assert done.exit_code == 1
     assert done.stderr.startswith("Error: The model Qwen2.5-Coder-0.5B-Instruct Q4_K_M is not here yet; it is 491 MB to download.")
     assert "monkeycode try --yes" in done.stderr
+
+
+def test_the_local_benchmark_without_the_compiled_engine_says_how_to_get_it(run, nothing_installed):
+    done = run("benchmark", "--scenario", "local")
+    assert done.exit_code == 1
+    assert done.stderr == (
+        "Error: This scenario measures the compiled engine.\n`monkeycode engine install` (five to ten minutes on two cores)\n"
+    )

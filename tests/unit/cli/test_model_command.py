@@ -68,3 +68,28 @@ def test_verify_of_a_changed_file_fails(run, home):
     done = run("model", "verify")
     assert done.exit_code == 1
     assert "not Qwen2.5-Coder-0.5B-Instruct Q4_K_M as published" in done.stdout
+
+
+def test_list_marks_the_default(run):
+    (marked,) = [line for line in run("model", "list").stdout.splitlines() if " default " in line]
+    assert marked.startswith(catalogue.DEFAULT_ID)
+
+
+def test_recommend_says_that_the_model_is_here(run, home):
+    entry = catalogue.find(json.loads(run("model", "recommend", "--json").stdout)["id"])
+    (home / "models").mkdir(parents=True)
+    (home / "models" / entry.file).write_bytes(EMPTY_GGUF)
+    shown = run("model", "recommend").stdout
+    assert "It is here." in shown
+    assert "Fetch it" not in shown
+
+
+def test_remove_of_what_is_not_here_fails_before_it_asks(run):
+    done = run("model", "remove", "nosuch")
+    assert done.exit_code == 1
+    assert "Remove" not in done.output
+    assert done.stderr.startswith("Error: No model called nosuch is in ")
+
+
+def test_verify_without_a_terminal_is_few_lines(run, own):
+    assert len(run("model", "verify", "mine.gguf").stdout.splitlines()) <= 3

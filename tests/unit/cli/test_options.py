@@ -55,7 +55,7 @@ def test_lists_are_json_and_a_value_may_hold_an_equals_sign():
     [
         ("completion.maxTokens", "PATH=VALUE"),
         ("=1", "PATH=VALUE"),
-        ("completion.maxTokns=1", "did you mean maxTokens"),
+        ("completion.maxTokns=1", "did you mean completion.maxTokens"),
         ("completion.maxTokens=many", "completion.maxTokens"),
         ("completion.disabledLanguages=[c", "not JSON"),
     ],

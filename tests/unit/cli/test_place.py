@@ -86,3 +86,14 @@ def test_the_workspace_is_the_nearest_project(tmp_path):
     (tmp_path / "p" / "src").mkdir(parents=True)
     (tmp_path / "p" / "go.mod").touch()
     assert place.workspace(tmp_path / "p" / "src" / "main.go") == tmp_path / "p"
+
+
+def test_settings_are_those_of_the_nearest_folder_that_has_some_or_is_a_repository(tmp_path):
+    inner = tmp_path / "p" / "src" / "deep"
+    inner.mkdir(parents=True)
+    (tmp_path / "p" / "src" / "go.mod").touch()
+    assert place.settings_folder(inner) == inner
+    (tmp_path / "p" / ".monkeycode.toml").touch()
+    assert place.settings_folder(inner) == tmp_path / "p"
+    (tmp_path / "p" / "src" / ".git").mkdir()
+    assert place.settings_folder(inner) == tmp_path / "p" / "src"

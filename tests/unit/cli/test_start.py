@@ -11,6 +11,7 @@ from click.testing import CliRunner
 import monkeycode_lsp
 from monkeycode_lsp import cli
 from monkeycode_lsp.cli import COMMANDS
+from monkeycode_lsp.models import catalogue
 
 HEAVY = {"pygls", "lsprotocol", "httpx", "rich", "llama_cpp", "xllamacpp", "asyncio"}
 
@@ -93,10 +94,28 @@ def test_completion_prints_a_script_for_the_shell(run, shell):
     assert "_MONKEYCODE_COMPLETE" in done.stdout
 
 
-def test_the_shell_completes_names_of_commands_without_loading_them():
+def completed(home, *words):
     done = subprocess.run(
         [sys.executable, "-m", "monkeycode_lsp"],
-        env={"PATH": "", "_MONKEYCODE_COMPLETE": "zsh_complete", "COMP_WORDS": "monkeycode comp", "COMP_CWORD": "1"},
+        env={
+            "PATH": "", "HOME": str(home), "MONKEYCODE_HOME": str(home), "_MONKEYCODE_COMPLETE": "bash_complete",
+            "COMP_WORDS": " ".join(("monkeycode", *words)), "COMP_CWORD": str(len(words)),
+        },
         capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
-    assert [line for line in done.stdout.splitlines() if line.startswith("comp")] == ["complete", "completion"]
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def test_the_shell_completes_names_of_commands(home):
+    assert completed(home, "comp") == ["plain,complete", "plain,completion"]
+
+
+def test_the_shell_completes_models_files_and_settings(home):
+    (home / "models").mkdir(parents=True)
+    (home / "models" / "mine.gguf").write_bytes(b"GGUF")
+    assert f"plain,{catalogue.DEFAULT_ID}" in completed(home, "model", "pull", "qwen")
+    for command in ("remove", "path", "verify"):
+        assert completed(home, "model", command, "m") == ["plain,mine.gguf"]
+    assert completed(home, "complete", "app") == ["file,app"]
+    assert "plain,completion.maxTokens=" in completed(home, "try", "--setting", "completion.max")

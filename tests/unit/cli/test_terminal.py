@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import tomllib
 
 import pytest
@@ -28,17 +29,41 @@ def test_with_colours_exactly_the_suggestion_is_dimmed():
         assert shown.plain[dimmed.start : dimmed.end].split() == ["X", "Y"]
 
 
-def test_plain_progress_is_a_line_for_each_tenth():
+def told(step_percent=25):
     out = Console(file=io.StringIO(), width=200)
-    progress = terminal.PlainProgress(out)
+    progress = terminal.PlainProgress(out, step_percent=step_percent)
     for done in range(0, 1001, 7):
         progress("Downloading", done * 10**5, 10**8)
     progress("Downloading", 10**8, 10**8)
-    progress("Checking", 0, None)
-    lines = out.file.getvalue().splitlines()
+    progress("Waiting", 0, None)
+    progress("The hub does not answer.", 0, None)
+    return out.file.getvalue().splitlines()
+
+
+def test_plain_progress_is_few_lines():
+    lines = told()
     assert lines[0] == "Downloading: 100 MB"
-    assert [line.split()[0] for line in lines[1:11]] == [str(percent) for percent in range(10, 101, 10)]
-    assert lines[-1] == "Checking …"
+    assert [line.split()[0] for line in lines[1:4]] == ["25", "50", "75"]
+    assert lines[4:] == ["Waiting …", "The hub does not answer."]
+
+
+def test_plain_progress_of_something_short_is_one_line():
+    assert told(step_percent=100) == ["Downloading: 100 MB", "Waiting …", "The hub does not answer."]
+
+
+def test_a_terminal_has_one_bar_whatever_is_done_and_sentences_above_it():
+    out = Console(file=io.StringIO(), width=100, force_terminal=True, color_system=None)
+    with terminal.progress(out) as progress:
+        progress("Checking", 5, 10)
+        progress("The hub does not answer.", 0, None)
+        progress("Downloading", 50, 10**8)
+        progress("Downloading", 10**8, 10**8)
+    shown = out.file.getvalue()
+    assert shown.count("The hub does not answer.") == 1
+    last = [line for line in re.split(r"[\r\n]", re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown)) if line.strip()][-1]
+    assert last.startswith("Downloading")
+    assert "100.0/100.0 MB" in last
+    assert "Checking" not in last
 
 
 @pytest.mark.parametrize(("n_bytes", "text"), [(491_400_064, "491 MB"), (4_683_073_952, "4.7 GB")])

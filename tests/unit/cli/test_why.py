@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
 import time
 
 import pytest
+from rich.console import Console
 
 from monkeycode_lsp.cli import why
 from monkeycode_lsp.domain import Outcome, OutcomeKind
@@ -17,13 +19,11 @@ def asked(run):
     """Outcomes as a server leaves them."""
     del run  # sets the home
     outcomes = Outcomes(why.folder())
-    for number, (kind, reason) in enumerate(
-        [(OutcomeKind.GATED, "The cursor stands [inside] a word."), (OutcomeKind.SHOWN, "Shown, from engine.")]
-    ):
+    for number, (kind, reason) in enumerate([(OutcomeKind.GATED, "The cursor stands [inside] a word."), (OutcomeKind.SHOWN, "Shown.")]):
         outcomes.add(
             Outcome(
                 id=number, at=time.time() + number, kind=kind, reason=reason, place=f"app.py:{number}:1", total_ms=12.34,
-                stages_ms={"gate": 0.01, "engine": 12.0}, accepted=number == 1,
+                stages_ms={"gate": 0.9, "engine": 12.0}, accepted=number == 1,
             )
         )  # fmt: skip
     outcomes.save()
@@ -32,7 +32,8 @@ def asked(run):
 def test_nothing_asked_yet_is_said(run):
     done = run("why")
     assert done.exit_code == 0
-    assert "Nothing has been asked yet" in done.stdout
+    assert done.stdout.startswith("No editor has asked yet.")
+    assert "monkeycode doctor" in done.stdout
 
 
 def test_the_newest_is_last_with_its_reason_and_stages(run, asked):
@@ -70,3 +71,14 @@ def test_a_folder_that_cannot_be_read_is_an_error_in_words(run, monkeypatch):
     done = run("why")
     assert done.exit_code == 1
     assert done.stderr == f"Error: {why.folder()}: Permission denied.\n"
+
+
+def test_on_a_narrow_terminal_the_reason_has_a_line_of_its_own():
+    reason = "The cursor stands [inside] a word, and the rest of this is long enough for a second line."
+    outcome = Outcome(id=1, at=0.0, kind=OutcomeKind.SHOWN, reason=reason, place="app.py:1:1", total_ms=2.0, accepted=True)
+    out = Console(file=io.StringIO(), width=60)
+    why._tell_narrowly([outcome], out)
+    first, *rest = out.file.getvalue().splitlines()
+    assert first.endswith("app.py:1:1  shown, accepted  2.0 ms")
+    assert " ".join(" ".join(rest).split()) == reason
+    assert max(map(len, rest)) <= 60

@@ -303,7 +303,17 @@ def test_tabs_and_spaces(document: str, text: str, expected: str) -> None:
 
 @pytest.mark.parametrize(
     ("document", "text", "expected"),
-    [("x = ‸", " 1", "1"), ("x =‸", " 1", " 1"), ("x = ‸", "   1", "   1"), ("x ‸", " # a", " # a"), ("    ‸", " a", " a")],
+    [
+        ("x = ‸", " 1", "1"),
+        ("x =‸", " 1", " 1"),
+        ("x = ‸", "   1", "1"),
+        ("x = ‸", " -1", "-1"),
+        ("f(a, ‸", " *args)", "*args)"),
+        ("x: ‸", " /* c */ 1", "/* c */ 1"),
+        ("x ‸", " # a", " # a"),
+        ("    ‸", " a", " a"),
+        ("x ‸", "  \n", "  \n"),
+    ],
 )
 def test_a_doubled_blank(document: str, text: str, expected: str) -> None:
     check(whitespace.without_doubled_blank, document, text, expected)

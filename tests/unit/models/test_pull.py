@@ -13,6 +13,7 @@ import pytest
 
 from monkeycode_lsp.errors import DownloadError
 from monkeycode_lsp.models import lock, pull, receipt
+from monkeycode_lsp.models.part import NotHereError, UnreachableError
 from monkeycode_lsp.models.sources.hub import Hub
 from monkeycode_lsp.models.sources.local_files import LocalFiles, Places
 from tests.unit.models import samples
@@ -237,3 +238,21 @@ def test_a_file_on_another_disk_is_used_where_it_is(tmp_path, heard):
         assert pull.pull(ENTRY, progress=heard, sources=[], folder=tmp_path / "models") == theirs
         assert heard.calls == []
         assert not (tmp_path / "models" / ENTRY.file).exists()
+
+
+def test_the_user_hears_once_that_another_source_is_asked(tmp_path, heard):
+    sources = [
+        Says("files", NotHereError("none of them.")), Says("the hub", UnreachableError("cannot be reached: -2.")),
+        Says("the shop"),
+    ]  # fmt: skip
+    sources[2].deliver = lambda job: (job.progress("Downloading", 1, 2), job.progress("Downloading", 2, 2), job.target)[2]
+    pull.pull(ENTRY, progress=heard, sources=sources, folder=tmp_path)
+    assert heard.calls[0] == ("The hub does not answer; taking it from the shop.", 0, None)
+    assert heard.stages[1:] == ["Downloading"]
+
+
+def test_what_is_simply_not_here_is_no_news(tmp_path, heard):
+    sources = [Says("files", NotHereError("none of them.")), Says("the hub", DownloadError("no"))]
+    with pytest.raises(DownloadError):
+        pull.pull(ENTRY, progress=heard, sources=sources, folder=tmp_path)
+    assert heard.stages == []

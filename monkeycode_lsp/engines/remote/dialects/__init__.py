@@ -9,6 +9,7 @@ from monkeycode_lsp.engines.remote.dialects.llama_server import LlamaServer
 from monkeycode_lsp.engines.remote.dialects.openai import OpenAI
 from monkeycode_lsp.errors import EngineUnavailableError
 
+_OLLAMA_PORT = ":11434"
 _COMMON = frozenset({"auto", "openai", "vllm", "sglang", "tensorrt-llm"})
 """Servers that are asked by `/v1/completions`."""
 
@@ -17,6 +18,10 @@ def choose(endpoint: config.Endpoint, address: Address) -> Dialect:
     """By the setting, else by the address.  Raises `EngineUnavailableError` for an API that we do not speak yet."""
     if endpoint.api == "llama-server" or (endpoint.api == "auto" and address.llama_server):
         return LlamaServer()
+    if endpoint.api == "ollama":
+        return OpenAI(wraps="yes")
+    if endpoint.api == "auto" and (address.base.endswith(_OLLAMA_PORT) or ":" in endpoint.model):
+        return OpenAI(wraps="ask")
     if endpoint.api not in _COMMON:
         raise EngineUnavailableError(
             f"The API {endpoint.api} (setting remote.endpoints[].api) is not spoken yet.",

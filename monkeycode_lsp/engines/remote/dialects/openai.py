@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 
 from monkeycode_lsp import prompt
@@ -45,6 +47,8 @@ class _Event(msgspec.Struct):
     choices: list[_Choice] | None = None
     usage: _Usage | None = None
     error: msgspec.Raw = msgspec.Raw(b"null")
+    detail: msgspec.Raw = msgspec.Raw(b"null")
+    """What web frameworks call their errors."""
     object: str | None = None
 
 
@@ -68,6 +72,10 @@ class OpenAI:
     path = "/v1/completions"
     inserts = True
 
+    def __init__(self, *, wraps: Literal["yes", "no", "ask"] = "no") -> None:
+        """`wraps`: the server puts every prompt into the model's own template (Ollama does), so it gets both halves without markers."""
+        self._wraps = wraps
+
     def body(self, call: Call) -> bytes:
         return _encode(
             _Body(
@@ -89,7 +97,8 @@ class OpenAI:
             return Piece(error=data)
         usage = _usage(event.usage) if event.usage else None
         if event.choices is None:
-            return Piece(usage=usage, answer=usage is not None)
+            detail = bytes(event.detail)
+            return Piece(usage=usage, answer=usage is not None) if detail == b"null" else Piece(error=detail)
         choice = next((choice for choice in event.choices if not choice.index), None)
         if choice is None:
             return Piece(usage=usage)
@@ -100,6 +109,8 @@ class OpenAI:
         return Piece(text=choice.text or "", finish=finish, broken=broken, usage=usage)
 
     async def identify(self, fetch: Fetch, model: str) -> Identity:
+        if self._wraps == "yes" or (self._wraps == "ask" and _is_version(await fetch("/api/version", None))):
+            return Identity(model, None)
         if model:
             return Identity(model, prompt.by_name(model))
         body = await fetch("/v1/models", None)
@@ -110,6 +121,15 @@ class OpenAI:
         if not cards:
             return Identity("", None)
         return Identity(cards[0].id, prompt.by_name(cards[0].id), cards[0].max_model_len)
+
+
+def _is_version(body: bytes | None) -> bool:
+    """Whether this is how Ollama tells its version."""
+    try:
+        told = msgspec.json.decode(body or b"null")
+    except msgspec.DecodeError:
+        return False
+    return isinstance(told, dict) and told.keys() == {"version"}
 
 
 def _usage(usage: _Usage) -> Usage:

@@ -50,6 +50,25 @@ async def test_the_error_event_of_older_servers_is_an_error() -> None:
     assert type(await failure(event({"object": "error", "message": "x", "code": 500}), DONE)) is EngineRefusedError
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        b'error: {"code":500,"message":"x"}\n\n',
+        b"error: boom\n\n",
+        b'event: error\ndata: {"message":"boom"}\n\n',
+        b"event: error\ndata: boom\n\n",
+        b'data: {"detail":"boom"}\n\n',
+        b'{"error":{"message":"boom"}}\n',
+    ],
+)
+async def test_an_error_in_other_clothes_is_an_error(said: bytes) -> None:
+    assert type(await failure(event(choice("ret")), said, DONE)) is EngineRefusedError
+
+
+async def test_a_bare_object_is_an_event() -> None:
+    assert await whole(event(choice("o")), json.dumps(choice("k", "stop")).encode() + b"\n", DONE) == "ok"
+
+
 async def test_a_broken_line_breaks_the_answer_and_is_logged_once_without_its_content(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG, "monkeycode_lsp")
     broken = b'data: {"choices":[{"te\n\n'
