@@ -80,11 +80,10 @@ def test_a_switched_off_engine_is_broken(run, user_settings):
 
 
 def test_the_workspace_file_counts_and_its_problems_are_told(run, tmp_path, monkeypatch):
-    (tmp_path / ".monkeycode.toml").write_text('engine = "off"\nnonsense = 1\n', encoding="utf-8")
+    (tmp_path / ".monkeycode.toml").write_text("nonsense = 1\n", encoding="utf-8")
     (tmp_path / "src").mkdir()
     monkeypatch.chdir(tmp_path / "src")
     found = findings(run("doctor", "--json"))
-    assert "switched off" in found["engine"]["found"]
     assert "nonsense" in found["settings"]["found"]
 
 
