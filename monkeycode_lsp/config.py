@@ -281,8 +281,8 @@ def from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
     tree: dict[str, Any] = {}
     for names, wire_path, kind in _leaves(Config):
         text = environ.get("MONKEYCODE_" + "_".join(names).upper())
-        if text is None:
-            continue
+        if not text:
+            continue  # empty is how many shells say "not set"
         node = tree
         for key in wire_path[:-1]:
             node = node.setdefault(key, {})

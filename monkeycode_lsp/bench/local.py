@@ -20,6 +20,8 @@ from monkeycode_lsp.engines.local.native import NativeEngine
 
 _N_TOKENS = 8
 _TYPED = "rest_of_the_line"
+_REST_S = 0.1
+"""Threads of the one spin on after its turn; the other's turn begins when they sleep."""
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -68,7 +70,9 @@ async def _take_turns(engine: Engine, info: Model, direct: asyncio.subprocess.Pr
                 _window(_TYPED[:at], n_bytes), prefix=f"# round {number}\n" + _window(_TYPED[:at], n_bytes).prefix
             )
             rendered = prompt.render(window, (), info.family, max_tokens=_N_TOKENS)
+            await asyncio.sleep(_REST_S)
             ours, whole, n, usage = await _ask(engine, rendered)
+            await asyncio.sleep(_REST_S)
             theirs = await _ask_direct(direct, "".join(segment.text for segment in rendered.segments))
             if at == 0:
                 cold.setdefault("monkeycode", ours)

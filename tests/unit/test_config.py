@@ -79,6 +79,10 @@ def test_a_variable_with_junk_is_named(name, text):
     assert len(problems) == 1
 
 
+def test_an_empty_variable_is_not_set():
+    assert from_environment({"MONKEYCODE_ENGINE": "", "MONKEYCODE_LOCAL_THREADS": ""}) == {}
+
+
 def test_a_workspaces_file_cannot_say_where_text_goes():
     kept, dropped = without_workspace_secrets({"remote": {"endpoints": []}, "engine": "remote", "completion": {"maxTokens": 1}})
     assert kept == {"completion": {"maxTokens": 1}}

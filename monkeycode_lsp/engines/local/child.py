@@ -20,7 +20,7 @@ _LINE_CHARACTERS = 300
 _CRASH_REPORT = "Fatal Python error"
 """Begins what faulthandler prints; what matters to the user stands before it."""
 _POLITE_S = 1.0
-PATIENT = {"GOMP_SPINCOUNT": "1000"}
+PATIENT = {"GOMP_SPINCOUNT": "2000"}
 """Threads that wait for each other spin for a moment only, then sleep.  By default they spin on, and where another
 program wants the same cores a token takes several times as long; at once asleep, an idle machine is half as fast.
 What the user has set wins."""
