@@ -324,3 +324,15 @@ async def test_new_settings_in_the_middle_of_an_answer_cut_it_off():
 
 def test_every_origin_has_a_sentence_for_the_user():
     assert set(completer._SHOWN) == set(Origin)
+
+
+async def test_a_stream_that_we_cut_still_tells_what_was_read_and_generated():
+    class Early(ScriptedEngine):
+        async def stream(self, prompt):
+            yield Chunk("return", n_tokens=1, usage=Usage(reused=40, read=2))
+            yield Chunk(" a\nnext", n_tokens=3)
+            yield Chunk(" more", n_tokens=1)
+
+    pipeline = Pipeline(engine=Early([]))
+    assert await pipeline.text("def f(a):\n    ret = ‸") == "return a"
+    assert (pipeline.last.reused_tokens, pipeline.last.read_tokens, pipeline.last.generated_tokens) == (40, 2, 4)

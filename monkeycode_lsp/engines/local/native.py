@@ -233,7 +233,8 @@ def _chunk(event: wire.Delta | wire.Done | wire.Failed) -> Chunk:
     """The chunk for an event.  Raises an `EngineError` for a failed answer."""
     match event:
         case wire.Delta():
-            return Chunk(text=event.text, logprob=event.logprob, n_tokens=event.n_tokens)
+            usage = None if event.read is None else Usage(reused=event.reused, read=event.read)
+            return Chunk(text=event.text, logprob=event.logprob, n_tokens=event.n_tokens, usage=usage)
         case wire.Done():
             finish = Finish.STOP if event.finish == "stop" else Finish.LENGTH
             return Chunk(text="", finish=finish, usage=Usage(reused=event.reused, read=event.read, generated=event.generated))

@@ -87,7 +87,7 @@ class KvSequence:
         finish: Finish = "length"
         generated = 0
         if ask.max_tokens:
-            finish, generated = yield from self._write(ask, min(ask.max_tokens, room), is_cancelled)
+            finish, generated = yield from self._write(ask, min(ask.max_tokens, room), is_cancelled, (reused, read))
         yield Done(ask.id, finish, reused=reused, read=read, generated=generated)
 
     def _reuse(self, prompt: list[int]) -> int:
@@ -117,8 +117,10 @@ class KvSequence:
             self._held += chunk
         return True
 
-    def _write(self, ask: Generate, limit: int, is_cancelled: Callable[[], bool]) -> Generator[Delta, None, tuple[Finish, int]]:
-        """Write the answer; returns how it ended and its tokens."""
+    def _write(
+        self, ask: Generate, limit: int, is_cancelled: Callable[[], bool], told: tuple[int | None, int | None]
+    ) -> Generator[Delta, None, tuple[Finish, int]]:
+        """Write the answer; returns how it ended and its tokens.  `told` goes with the first piece."""
         draw = self._runtime.sampler(ask.temperature)
         assembler = Assembler(ask.stop)
         finish: Finish = "length"
@@ -133,15 +135,15 @@ class KvSequence:
             n_tokens += 1
             logprob += certainty
             if text := assembler.feed(self._runtime.piece(token)):
-                yield Delta(ask.id, text, n_tokens, logprob)
-                n_tokens, logprob = 0, 0.0
+                yield Delta(ask.id, text, n_tokens, logprob, *told)
+                n_tokens, logprob, told = 0, 0.0, (None, None)
             if assembler.stopped:
                 finish = "stop"
                 break
             if generated < limit and not self._read([token], is_cancelled):
                 return "cancelled", generated
         if rest := assembler.finish():
-            yield Delta(ask.id, rest, n_tokens, logprob)
+            yield Delta(ask.id, rest, n_tokens, logprob, *told)
         return finish, generated
 
 

@@ -100,6 +100,10 @@ class Delta(msgspec.Struct, frozen=True, tag="delta"):
     text: str
     n_tokens: int
     logprob: float
+    reused: int | None = None
+    """With the first piece: prompt tokens found in the KV cache, for whoever does not wait for the end."""
+    read: int | None = None
+    """With the first piece: prompt tokens read anew."""
 
 
 class Done(msgspec.Struct, frozen=True, tag="done"):

@@ -132,7 +132,7 @@ class Answer:
                 raise self._broken("does not stop")
             text, self.cut = self._stops.feed(piece.text)
             if text:
-                yield Chunk(self._restore(text), logprob=piece.logprob, n_tokens=piece.n_tokens)
+                yield Chunk(self._restore(text), logprob=piece.logprob, n_tokens=piece.n_tokens, usage=self._usage)
         if self.cut:
             self._finish = Finish.STOP
             yield self.conclude()

@@ -31,8 +31,15 @@ class _Timings(msgspec.Struct):
     predicted_n: int | None = None
 
 
+class _Progress(msgspec.Struct):
+    total: int = 0
+    cache: int = 0
+
+
 class _Event(msgspec.Struct):
     content: str | None = None
+    prompt_progress: _Progress | None = None
+    """Comes while the prompt is read, with all its tokens and those found in the cache."""
     tokens: list[int] = []
     stop: bool = False
     stop_type: str = ""
@@ -82,7 +89,9 @@ class LlamaServer:
         if event.content is None:
             return Piece(answer=False)
         if not event.stop:
-            return Piece(text=event.content, n_tokens=len(event.tokens) if event.content else 0)
+            progress = event.prompt_progress
+            usage = Usage(reused=progress.cache, read=progress.total - progress.cache) if progress else None
+            return Piece(text=event.content, usage=usage, n_tokens=len(event.tokens) if event.content else 0)
         finish = Finish.LENGTH if event.stop_type == "limit" or event.stopped_limit else Finish.STOP
         return Piece(text=event.content, finish=finish, usage=_usage(event.timings), last=True)
 

@@ -91,7 +91,7 @@ def answer(sequence, asked, is_cancelled=never):
 
 def test_an_emoji_over_three_tokens_is_one_piece_of_three_tokens():
     events = list(KvSequence(Counting(script=[500, 501, 502, ord("!"), END])).generate(ask("x"), never))
-    assert events == [Delta(7, "😀", 3, -0.75), Delta(7, "!", 1, -0.25), Done(7, "stop", reused=0, read=1, generated=4)]
+    assert events == [Delta(7, "😀", 3, -0.75, reused=0, read=1), Delta(7, "!", 1, -0.25), Done(7, "stop", reused=0, read=1, generated=4)]
 
 
 def test_one_more_letter_reads_one_token_more():
