@@ -40,6 +40,31 @@ _MARKERS = {
 _NOTABLE_FEATURES = ("AMX_INT8", "AVX512", "AVX2", "NEON", "SVE")
 
 
+class _Log:
+    """Takes what llama.cpp says.  One for the process, as the library has one callback and keeps its bare pointer."""
+
+    def __init__(self) -> None:
+        # The mutable state is the last errors; they are cleared before a model is loaded.
+        self.complaints: deque[str] = deque(maxlen=3)
+        self._callback = llama_cpp.llama_log_callback(self._on_line)
+
+    def install(self) -> None:
+        self.complaints.clear()
+        llama_cpp.llama_log_set(self._callback, ctypes.c_void_p(0))
+
+    def _on_line(self, level: int, text: bytes | None, _data: object) -> None:
+        line = (text or b"").decode("utf-8", errors="replace").strip()
+        if not line or level == _CONTINUED:
+            return
+        number = _LEVELS.get(level, logging.DEBUG)
+        if number >= logging.ERROR:
+            self.complaints.append(line)
+        logger.log(number, "%s", line)
+
+
+_LOG = _Log()
+
+
 class LlamaDecoder:
     """See `Decoder`."""
 
@@ -47,12 +72,9 @@ class LlamaDecoder:
         self._options = options
         self._llama: Llama | None = None
         self._sequence: KvSequence | None = None
-        self._complaints: deque[str] = deque(maxlen=3)
-        # llama.cpp keeps the bare pointer: the callback must live as long as the library.
-        self._log = llama_cpp.llama_log_callback(self._on_log)
 
     def build(self) -> Build:
-        llama_cpp.llama_log_set(self._log, ctypes.c_void_p(0))
+        _LOG.install()
         llama_cpp.llama_backend_init()
         return installed_build()
 
@@ -60,7 +82,7 @@ class LlamaDecoder:
         try:
             self._llama = Llama(self._options)
         except LoadError as exc:
-            raise LoadError(exc.kind, " ".join([exc.message, *self._complaints])) from exc
+            raise LoadError(exc.kind, " ".join([exc.message, *_LOG.complaints])) from exc
         self._sequence = KvSequence(self._llama)
         self._llama.warm_up()
         return self._llama.describe()
@@ -75,15 +97,6 @@ class LlamaDecoder:
         if self._llama is not None:
             self._llama.close()
             self._llama = None
-
-    def _on_log(self, level: int, text: bytes | None, _data: object) -> None:
-        line = (text or b"").decode("utf-8", errors="replace").strip()
-        if not line or level == _CONTINUED:
-            return
-        number = _LEVELS.get(level, logging.DEBUG)
-        if number >= logging.ERROR:
-            self._complaints.append(line)
-        logger.log(number, "%s", line)
 
 
 def installed_build() -> Build:
