@@ -27,6 +27,8 @@ class Local(msgspec.Struct, frozen=True, rename="camel"):
 
     model: str = ""
     """A catalogue name or the path of a GGUF file; empty: the recommended one that is here."""
+    mirror: str = ""
+    """Address of a mirror of the model hub, for downloads; `HF_ENDPOINT` does the same."""
     gpu_layers: Annotated[int, Meta(ge=-1)] = -1
     """Layers on the GPU; -1: all that fit."""
     context_tokens: Annotated[int, Meta(ge=256)] = 4096

@@ -16,8 +16,8 @@ from monkeycode_lsp.protocol import Protocol
 
 logger = logging.getLogger(__name__)
 
-PullModel = Callable[[str, Callable[[str, int, int | None], None]], Any]
-"""Fetch a catalogue model (blocking): name, progress(stage, bytes done, bytes in all); progress may raise to stop it."""
+PullModel = Callable[[str, str, Callable[[str, int, int | None], None]], Any]
+"""Fetch a catalogue model (blocking): name, mirror, progress(stage, bytes done, bytes in all); progress may raise to stop it."""
 _Progress = lsp.WorkDoneProgressBegin | lsp.WorkDoneProgressReport | lsp.WorkDoneProgressEnd
 
 
@@ -35,6 +35,8 @@ class Notices:
         self._offered: set[str] = set()
         self._gone = threading.Event()
         self.shows_progress = False
+        self.mirror = ""
+        """Where models are fetched from, as the settings say."""
 
     def say(self, text: str) -> None:
         """One message per problem, until `forget`."""
@@ -105,7 +107,7 @@ class Notices:
         def work() -> None:
             error: Exception | None = None
             try:
-                pull(name, progress)
+                pull(name, self.mirror, progress)
             except Exception as exc:  # noqa: BLE001 - handed over to the one who waits
                 error = exc
             if not self._gone.is_set():

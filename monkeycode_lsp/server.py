@@ -198,6 +198,7 @@ class Server:
         if before is not None and before.settings == settings:
             return
         logging.getLogger("monkeycode_lsp").setLevel(self._layers.log_level(settings))
+        self._notices.mirror = settings.local.mirror
         self._completer = self._make_completer(settings, self._report, before)
         self._configured.set()
         if before is not None:

@@ -35,7 +35,7 @@ def local_model(settings: Local, out: Console, *, yes: bool, again: str) -> Path
             )
         if not click.confirm(f"Download {describe(entry)}?", default=True):
             raise ModelMissingError("Nothing was downloaded, and without a model there are no suggestions.", remedy=f"Later: `{again}`.")
-    return fetch(entry, out)
+    return fetch(entry, out, mirror=settings.mirror)
 
 
 def title(path: Path) -> str:

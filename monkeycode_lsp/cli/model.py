@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
+from monkeycode_lsp import settings
 from monkeycode_lsp.cli import fetch, options, terminal
 from monkeycode_lsp.models import catalogue, hardware, recommend, resolve
 from monkeycode_lsp.models.catalogue import Entry
@@ -55,10 +56,10 @@ def list_models(*, as_json: bool) -> None:
 
 @model.command()
 @click.argument("name", required=False, shell_complete=options.known_models)
-@click.option("--mirror", default="", metavar="URL", help="A mirror of the hub; HF_ENDPOINT does the same.")
+@click.option("--mirror", default="", metavar="URL", help="A mirror of the hub; the setting local.mirror and HF_ENDPOINT do the same.")
 def pull(*, name: str | None, mirror: str) -> None:
     """Fetch a model; without NAME the default one.  Interrupted, it goes on from there the next time."""
-    fetch.fetch(catalogue.find(name) if name else catalogue.default(), terminal.console(), mirror=mirror)
+    fetch.fetch(catalogue.find(name) if name else catalogue.default(), terminal.console(), mirror=mirror or settings.load()[0].local.mirror)
 
 
 @model.command()

@@ -69,8 +69,8 @@ def same_engine(a: config.Config, b: config.Config) -> bool:
     return (a.engine, a.local, a.remote, a.scripted) == (b.engine, b.local, b.remote, b.scripted)
 
 
-def pull_model(name: str, progress: Callable[[str, int, int | None], None]) -> None:
+def pull_model(name: str, mirror: str, progress: Callable[[str, int, int | None], None]) -> None:
     """Fetch a catalogue model.  Blocking; raises `DownloadError`."""
     from monkeycode_lsp.models import catalogue, pull  # noqa: PLC0415 - only when asked for
 
-    pull.pull(catalogue.find(name), progress=progress)
+    pull.pull(catalogue.find(name), progress=progress, sources=pull.default_sources(mirror=mirror))

@@ -6,7 +6,7 @@ import pytest
 
 from monkeycode_lsp.engines.local import managed, selftest
 from tests.driver import UNKNOWN, server
-from tests.servers import unused_port
+from tests.servers import CompletionServer, reply, unused_port
 
 pytestmark = pytest.mark.skipif(not (managed.is_installed() or selftest.is_installed()), reason="no local runtime is installed")
 
@@ -54,3 +54,12 @@ async def test_an_editor_that_asks_no_questions_is_told_what_to_do(tmp_path):
         await lsp.initialize(options={"engine": "local"})
         await lsp.until(lambda: lsp.shown_messages)
         assert "monkeycode model pull" in lsp.shown_messages[0]
+
+
+async def test_a_mirror_of_the_settings_is_asked(tmp_path):
+    async with CompletionServer(reply("no hub")) as mirror:
+        options = {"engine": "local", "local": {"mirror": mirror.url}}
+        async with server(tmp_path, options=options, env=unreachable(tmp_path)) as lsp:
+            lsp.answers["window/showMessageRequest"] = {"title": "Download"}
+            await lsp.until(lambda: lsp.shown_messages, timeout=60)
+        assert any("Qwen2.5-Coder" in request.path for request in mirror.others)
