@@ -16,9 +16,10 @@ import asyncio
 import json
 import logging
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from functools import partial
 from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 from lsprotocol import types as lsp
@@ -219,8 +220,16 @@ class Protocol(LanguageServerProtocol):
         builtin = self.fm.builtin_features
         for method in _OURS:
             builtin.pop(method, None)
+        builtin[lsp.INITIALIZE] = self.lsp_initialize_anywhere
         builtin[lsp.SHUTDOWN] = self._shut_down
         builtin[lsp.EXIT] = self._exit
+
+    def lsp_initialize_anywhere(self, params: lsp.InitializeParams) -> Generator[Any, Any, Any]:
+        """The framework's, which trips over a folder whose URI cannot be parsed; such a folder is none."""
+        if not _can_be_parsed(params.root_uri or ""):
+            params.root_uri = None
+        params.workspace_folders = [folder for folder in params.workspace_folders or [] if _can_be_parsed(folder.uri)]
+        return (yield from super().lsp_initialize(params))
 
     def _shut_down(self, _params: Any) -> None:
         self.cancel_all()
@@ -266,6 +275,14 @@ class Protocol(LanguageServerProtocol):
         self._questions.pop(msg_id, None)
         if not future.cancelled():
             future.exception()  # read: an editor that says no is no error of ours
+
+
+def _can_be_parsed(uri: str) -> bool:
+    try:
+        urlsplit(uri)
+    except ValueError:
+        return False
+    return True
 
 
 def decode(body: bytes) -> Any:

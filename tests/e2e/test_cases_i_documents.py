@@ -245,7 +245,14 @@ async def test_a_text_that_becomes_binary_is_no_longer_served(scene):
 
 
 @pytest.mark.parametrize(
-    "params", [{"rootUri": None, "workspaceFolders": None}, {"rootUri": None}, {"rootUri": None, "workspaceFolders": []}]
+    "params",
+    [
+        {"rootUri": None, "workspaceFolders": None},
+        {"rootUri": None},
+        {"rootUri": None, "workspaceFolders": []},
+        {"rootUri": "file://[", "workspaceFolders": None},
+        {"rootUri": "file://[", "workspaceFolders": [{"uri": "file://[", "name": "odd"}]},
+    ],
 )
 async def test_no_folder_is_open(tmp_path, params):
     # openlawlibrary/pygls#395, openlawlibrary/pygls#51
