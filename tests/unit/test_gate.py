@@ -24,6 +24,8 @@ def gate(**completion):
         "terraform.tfvars",
         ".npmrc",
         "secrets.yaml",
+        "credentials.json",
+        "db.secret.yml",
         "monkeycode.toml",
     ],
 )
@@ -40,7 +42,16 @@ def test_secret_folders_are_never_served(uri):
 
 @pytest.mark.parametrize(
     "uri",
-    ["file:///w/environment.py", "file:///w/id_rsa.pub", "file:///w/.env.example", "untitled:Untitled-1", "vscode-remote://ssh/w/a.py"],
+    [
+        "file:///w/environment.py",
+        "file:///w/id_rsa.pub",
+        "file:///w/secrets.py",
+        "file:///w/credentials.ts",
+        "file:///w/notes.txt",
+        "file:///w/.env.example",
+        "untitled:Untitled-1",
+        "vscode-remote://ssh/w/a.py",
+    ],
 )
 def test_ordinary_files_are_served(uri):
     assert gate().refuses(ask("a‸", uri=uri)) == ""
