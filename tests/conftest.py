@@ -12,6 +12,13 @@ from monkeycode_lsp.errors import MonkeyCodeError
 from monkeycode_lsp.models import catalogue, pull
 
 
+def pytest_collection_modifyitems(items):
+    """The first test that needs the model also waits for its download."""
+    for item in items:
+        if "model_path" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.timeout(1_200))
+
+
 @cache
 def _default_model() -> Path | str:
     """The default model's file, or why there is none."""
