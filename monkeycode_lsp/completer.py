@@ -322,6 +322,7 @@ class Completer:
         if self._stopping:
             await asyncio.wait(self._stopping, timeout=2.0)
         if close_engine:
+            await self._turn.aclose()  # a loser may still be about to ask it
             await self._engine.aclose()
 
 

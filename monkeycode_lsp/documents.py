@@ -85,11 +85,6 @@ class Documents:
         entry = self._documents.get(normal(uri))
         return None if entry is None or entry.edited_at is None else (time.monotonic() - entry.edited_at) * 1e3
 
-    def column(self, uri: str, line: int, units: int) -> int | None:
-        """Code-point column of a client's position."""
-        entry = self._documents.get(normal(uri))
-        return entry.document.locate(line, units)[1] if entry else None
-
     def snapshot(self, uri: str, line: int, units: int) -> Snapshot | None:
         """The document as it is now with the cursor there; None if it is not open."""
         key = normal(uri)

@@ -13,7 +13,7 @@ NAME = "monkeycode"
 
 def _folder(kind: str, default: str) -> Path:
     home = os.environ.get("MONKEYCODE_HOME", "").strip()
-    # Path.expanduser would raise for the home of a user who does not exist.
+    # Path.expanduser (PTH111) would raise for the home of a user who does not exist.
     return Path(os.path.expanduser(home)) / kind if home else Path(default)  # noqa: PTH111
 
 

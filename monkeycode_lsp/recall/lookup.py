@@ -36,8 +36,3 @@ class Recall:
     def forget(self, uri: str) -> None:
         """Drop what only helps while the document is open."""
         self._table.forget(uri)
-
-    def clear(self) -> None:
-        """Forget everything."""
-        self._memory.clear()
-        self._table.clear()

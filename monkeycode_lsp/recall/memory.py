@@ -15,7 +15,7 @@ _OVERHEAD = 200
 class Memory:
     """Least recently used goes first."""
 
-    # The mutable state is the entries and their total size; it changes in `get`, `put` and `clear` only.
+    # The mutable state is the entries and their total size; it changes in `get`, `put` and `_drop` only.
 
     def __init__(self, *, most_bytes: int, ttl_s: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._entries: OrderedDict[bytes, tuple[float, Suggestion]] = OrderedDict()
@@ -46,10 +46,6 @@ class Memory:
         self._n_bytes += _size(suggestion)
         while self._n_bytes > self._most_bytes and self._entries:
             self._drop(next(iter(self._entries)))
-
-    def clear(self) -> None:
-        self._entries.clear()
-        self._n_bytes = 0
 
     def _drop(self, key: bytes) -> None:
         entry = self._entries.pop(key, None)

@@ -27,7 +27,7 @@ class Shown(msgspec.Struct, frozen=True):
 class Table:
     """Suggestions by document, newest last."""
 
-    # The mutable state is the documents' entries; it changes in `put`, `forget` and `clear` only.
+    # The mutable state is the documents' entries; it changes in `put` and `forget` only.
 
     def __init__(self) -> None:
         self._documents: OrderedDict[str, deque[Shown]] = OrderedDict()
@@ -53,9 +53,6 @@ class Table:
     def forget(self, uri: str) -> None:
         """Drop what was kept for a closed document."""
         self._documents.pop(uri, None)
-
-    def clear(self) -> None:
-        self._documents.clear()
 
 
 def continues(then: Window, text: str, now: Window) -> str | None:

@@ -56,7 +56,7 @@ class Backlog(Generic[Owner]):
             return True
 
     def take(self, timeout_s: float | None) -> Job[Owner] | None:
-        """The next job, which now runs until `done`; None: the time is up or `wake` was called."""
+        """The next job, which now runs until `done`; None: the time is up or an owner has gone."""
         with self._changed:
             self._changed.wait_for(lambda: self._heap or self._woken, timeout_s)
             self._woken = False
@@ -90,12 +90,6 @@ class Backlog(Generic[Owner]):
             for job in theirs:
                 job.cancelled.set()
             self._forget([job for job in theirs if job is not self._running])
-            self._woken = True
-            self._changed.notify()
-
-    def wake(self) -> None:
-        """Let `take` return, so that its caller looks round."""
-        with self._changed:
             self._woken = True
             self._changed.notify()
 

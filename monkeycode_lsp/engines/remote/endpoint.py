@@ -84,7 +84,7 @@ class Endpoint:
         self._lock = asyncio.Lock()
 
     async def ready(self) -> Model:
-        """Which model answers here.  Asks the server only if the user did not name it, and only once."""
+        """Which model answers here.  Asks the server once, and only for what the settings leave open."""
         identity = self._identity or await self._identify()
         fingerprint = f"remote:{self._dialect.name}:{self._address.base}:{identity.model}"
         return Model(identity.model or self._address.base, identity.family, fingerprint, self._limit_tokens or identity.context_tokens)

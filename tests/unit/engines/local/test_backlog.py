@@ -84,11 +84,11 @@ def test_one_owner_cannot_fill_the_queue():
     assert backlog.put(job(modest, 1))
 
 
-def test_waking_lets_the_taker_look_round():
+def test_an_owner_that_goes_lets_the_taker_look_round():
     backlog = Backlog()
     found = []
     thread = threading.Thread(target=lambda: found.append(backlog.take(30)))
     thread.start()
-    backlog.wake()
+    backlog.drop(Owner())
     thread.join(10)
     assert found == [None]
