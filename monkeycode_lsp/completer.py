@@ -17,7 +17,7 @@ import msgspec
 
 from monkeycode_lsp import config, debounce, filters, prompt, stops
 from monkeycode_lsp.context import window as windows
-from monkeycode_lsp.domain import Ask, Finish, Origin, Outcome, OutcomeKind, Suggestion, Trigger, Window
+from monkeycode_lsp.domain import Ask, Finish, Origin, Outcome, OutcomeKind, Sampling, Suggestion, Trigger, Window
 from monkeycode_lsp.engines.base import Engine, Model
 from monkeycode_lsp.errors import ContextOverflowError, EngineBusyError, MonkeyCodeError, SupersededError
 from monkeycode_lsp.gate import Gate
@@ -206,7 +206,12 @@ class Completer:
             (),
             prompt.by_setting(self.settings.template, model.family),
             max_tokens=completion.max_tokens,
-            temperature=completion.temperature,
+            sampling=Sampling(
+                temperature=completion.temperature,
+                top_p=completion.top_p,
+                min_p=completion.min_p,
+                repeat_penalty=completion.repeat_penalty,
+            ),
             session=uri,
         )
         plan = stops.plan(window, completion.multiline)

@@ -31,22 +31,46 @@ class Local(msgspec.Struct, frozen=True, rename="camel"):
     """Address of a mirror of the model hub, for downloads; `HF_ENDPOINT` does the same."""
     gpu_layers: Annotated[int, Meta(ge=-1)] = -1
     """Layers on the GPU; -1: all that fit."""
+    main_gpu: Count = 0
+    """The GPU that computes what is not split."""
+    tensor_split: tuple[Annotated[float, Meta(ge=0)], ...] = ()
+    """Shares of the model for several GPUs, such as `[3, 1]`; empty: by their free memory."""
     context_tokens: Annotated[int, Meta(ge=256)] = 4096
-    """The model's window: prompt and answer."""
-    batch_tokens: Positive = 512
-    """Prompt tokens read in one go; a cancel is noticed between two."""
+    """The model's window, for each slot: prompt and answer."""
+    batch_tokens: Annotated[int, Meta(ge=16, le=4096)] = 128
+    """Most prompt tokens read in one go: what an urgent ask waits for, where a GPU cannot be interrupted."""
     threads: Count = 0
     """0: the number of physical cores."""
+    nice: Annotated[int, Meta(ge=0, le=19)] = 5
+    """How far the engine steps back behind other programs, such as the editor; 0: not at all."""
+    affinity: str = ""
+    """Processors that the engine may use, such as `0-3,8`; empty: all."""
     flash_attention: bool = True
-    """Used where a GPU computes it; on a CPU it slows generation down and stays off."""
+    """Used where a GPU computes it; on a CPU it slows generation down and stays off, unless the KV cache is quantized."""
+    kv_type: Literal["f16", "q8_0"] = "f16"
+    """Numbers of the KV cache; q8_0 halves its memory."""
     mmap: bool = True
     """Map the file instead of reading it into memory."""
+    mlock: bool = False
+    """Keep the model from being swapped out."""
+    lora: tuple[str, ...] = ()
+    """Adapter files (GGUF); `file=0.5` applies one at half of its strength."""
     slots: Annotated[int, Meta(ge=1, le=64)] = 4
-    """Generations that can run at the same time in the prebuilt llama-server; the compiled engine runs one."""
+    """Generations at the same time, each with a KV cache of `contextTokens`."""
+    drafts: Literal["auto", "off"] = "auto"
+    """auto: text that the model will probably say is verified in one batch, where that pays on this machine."""
+    draft_model: str = ""
+    """A smaller model of the same family that proposes tokens: a catalogue name or a path; empty: none."""
+    state_megabytes: Count = 256
+    """Memory for the KV states of documents that lost their slot; switching back to one is then warm."""
+    keep_states: bool = False
+    """Keep those states on disk when the engine leaves.  They hold the text that the model has read."""
     runtime: Literal["auto", "native", "managed"] = "auto"
     """native: llama-cpp-python in a child process; managed: a prebuilt llama-server."""
     idle_minutes: Count = 15
     """The engine process leaves after so long without an ask; 0: never."""
+    linger_seconds: Annotated[int, Meta(ge=0, le=86_400)] = 30
+    """The engine process stays so long after its last window was closed: the next one is warm."""
 
 
 class Endpoint(msgspec.Struct, frozen=True, rename="camel"):
@@ -118,6 +142,12 @@ class Completion(msgspec.Struct, frozen=True, rename="camel"):
     """Alternatives when asked by hand. Not in effect yet."""
     temperature: Annotated[float, Meta(ge=0, le=2)] = 0.0
     """0: the likeliest answer, always the same."""
+    top_p: Annotated[float, Meta(gt=0, le=1)] = 1.0
+    """At a temperature: only the likeliest tokens that make up this share are drawn."""
+    min_p: Annotated[float, Meta(ge=0, le=1)] = 0.05
+    """At a temperature: tokens less likely than this share of the likeliest one are not drawn."""
+    repeat_penalty: Annotated[float, Meta(ge=1, le=2)] = 1.0
+    """More than 1: what the answer has said already becomes less likely."""
     deadline_ms: Annotated[int, Meta(ge=50, le=600_000)] = 3_000
     """An ask is answered by then, with what there is."""
     in_comments: bool = True

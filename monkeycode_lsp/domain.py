@@ -133,6 +133,21 @@ class Priority(enum.IntEnum):
     BATCH = 3
 
 
+class Sampling(msgspec.Struct, frozen=True):
+    """How the next token is chosen."""
+
+    temperature: float = 0.0
+    """0: always the likeliest."""
+    top_p: float = 1.0
+    """At a temperature: only the likeliest tokens that make up this share are drawn."""
+    min_p: float = 0.05
+    """At a temperature: tokens less likely than this share of the likeliest one are not drawn."""
+    repeat_penalty: float = 1.0
+    """Above 1: what the answer has said already becomes less likely."""
+    seed: int | None = None
+    """Of the draws at a temperature; None: another one each time."""
+
+
 class Prompt(msgspec.Struct, frozen=True):
     """What an engine is asked: rendered for one model family, plus the plain halves for engines that insert by themselves."""
 
@@ -142,7 +157,11 @@ class Prompt(msgspec.Struct, frozen=True):
     stop: tuple[str, ...] = ()
     """Strings that end the answer (control tokens of the family as text); the engine never returns them."""
     max_tokens: int = 96
-    temperature: float = 0.0
+    sampling: Sampling = Sampling()
+    grammar: str = ""
+    """GBNF that the answer must obey, where the engine can; empty: none."""
+    heal: str = ""
+    """The cut-off beginning of a token, not part of `segments`: the answer begins with it, and it is not given back."""
     draft: str = ""
     """Text that the model will probably say; the engine may verify it in one batch.  A hint: it never changes the answer."""
     priority: Priority = Priority.INTERACTIVE

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from monkeycode_lsp.domain import Control, Plain, Priority, Prompt, Segment, Snippet, Window
+from monkeycode_lsp.domain import Control, Plain, Priority, Prompt, Sampling, Segment, Snippet, Window
 from monkeycode_lsp.prompt import language
 from monkeycode_lsp.prompt.family import Family, Markers
 
@@ -18,7 +18,7 @@ def render(
     family: Family | None,
     *,
     max_tokens: int,
-    temperature: float = 0.0,
+    sampling: Sampling = Sampling(),  # noqa: B008 - frozen
     session: str = "",
     draft: str = "",
     priority: Priority = Priority.INTERACTIVE,
@@ -31,7 +31,7 @@ def render(
         suffix=window.suffix,
         stop=family.stop if family else (),
         max_tokens=max_tokens,
-        temperature=temperature,
+        sampling=sampling,
         draft=draft,
         priority=priority,
         session=session,

@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable
 from pathlib import Path
 from typing import Literal, Protocol
 
 import msgspec
 
-from monkeycode_lsp.engines.local.wire import Build, Delta, Done, Generate, Ready
+from monkeycode_lsp.domain import Priority
+from monkeycode_lsp.engines.local.wire import Build, Delta, Done, Failed, FailureKind, Generate, Ready, Totals
 
 
 class Options(msgspec.Struct, frozen=True):
@@ -19,18 +20,41 @@ class Options(msgspec.Struct, frozen=True):
 
     model: Path
     gpu_layers: int = -1
-    """Layers on the GPU; -1: all."""
+    """Layers on the GPU; -1: all that fit."""
     gpu_share: float = 1.0
     """Share of those layers that really goes there: less than 1 after the GPU ran out of memory."""
+    main_gpu: int = 0
+    tensor_split: tuple[float, ...] = ()
+    """Shares of the model for several GPUs; empty: by their free memory."""
     extra_buffers: bool = True
     """Repacked weights and AMX tiles.  Off, some builds live that otherwise die of an illegal instruction."""
     context_tokens: int = 4096
-    batch_tokens: int = 512
+    """Of one slot."""
+    slots: int = 4
+    """Generations at the same time, each with a KV cache of its own."""
+    batch_tokens: int = 128
+    """Most tokens decoded in one go."""
     threads: int = 0
     """0: one per physical core."""
+    nice: int = 0
+    """Added to the process's niceness."""
+    affinity: tuple[int, ...] = ()
+    """Processors that it may use; empty: all."""
     flash_attention: bool = True
-    """Only where a GPU computes."""
+    """Where a GPU computes, or where the KV cache is quantized."""
+    kv_type: Literal["f16", "q8_0"] = "f16"
     mmap: bool = True
+    mlock: bool = False
+    lora: tuple[tuple[str, float], ...] = ()
+    """Adapter files with their strengths."""
+    drafts: bool = True
+    """Whether drafts are verified."""
+    draft_model: str = ""
+    """A smaller model of the same vocabulary that proposes tokens; empty: none."""
+    state_bytes: int = 256 * 1024 * 1024
+    """Memory for the KV states of documents that lost their slot."""
+    state_folder: str = ""
+    """Where those states outlive the process; empty: nowhere."""
 
 
 class LoadError(Exception):
@@ -45,17 +69,32 @@ class LoadError(Exception):
 class GenerationError(Exception):
     """A prompt cannot be answered; the decoder stays usable."""
 
-    def __init__(
-        self, kind: Literal["overflow", "template", "busy", "decode", "internal"], message: str, *, limit_tokens: int | None = None
-    ) -> None:
+    def __init__(self, kind: FailureKind, message: str, *, limit_tokens: int | None = None) -> None:
         super().__init__(message)
         self.kind = kind
         self.message = message
         self.limit_tokens = limit_tokens
 
 
+class Step(msgspec.Struct, frozen=True):
+    """One event of one ask."""
+
+    job: Hashable
+    event: Delta | Done | Failed
+
+
 class Decoder(Protocol):
-    """Owns one model."""
+    """Owns one model and answers any number of asks at the same time, a step at a time."""
+
+    @property
+    def busy(self) -> bool:
+        """Whether any ask that was begun is not answered yet."""
+        ...
+
+    @property
+    def totals(self) -> Totals:
+        """What was done so far; read from other threads too."""
+        ...
 
     def build(self) -> Build:
         """Import the library and tell how it was built.  Raises `LoadError`."""
@@ -65,14 +104,26 @@ class Decoder(Protocol):
         """Load the model and decode a few tokens, so that a build that cannot do it dies here.  Raises `LoadError`."""
         ...
 
-    def generate(self, ask: Generate, is_cancelled: Callable[[], bool]) -> Iterator[Delta | Done]:
-        """Answer one ask; the last item, and only that, is a `Done`.
+    def begin(self, job: Hashable, ask: Generate, is_cancelled: Callable[[], bool]) -> None:
+        """Take up an ask; `job` names it in the steps.  Costs no decoding and raises nothing.
 
-        `is_cancelled` turns true once, from another thread; the answer then ends within one token or in
-        the middle of the prompt, and its `Done` says so.  Raises `GenerationError`.
+        `is_cancelled` turns true once, from another thread; the ask then ends within one token or in the
+        middle of the prompt, and its `Done` says so.
         """
         ...
 
+    def step(self, is_urgent: Callable[[Priority], bool]) -> list[Step]:
+        """Decode one batch and tell what came of it; each ask ends with exactly one `Done` or `Failed`.
+
+        `is_urgent(priority)` tells at any time whether an ask that is more urgent than `priority` has
+        arrived: the batch is then left, to be read again later.
+        """
+        ...
+
+    def drop(self, job: Hashable) -> None:
+        """Forget an ask: nobody wants to hear of it."""
+        ...
+
     def close(self) -> None:
-        """Free the model."""
+        """Keep what is worth keeping, and free the model."""
         ...

@@ -10,13 +10,14 @@ from typing import Generic, Literal, TypeVar
 
 import msgspec
 
-from monkeycode_lsp.domain import Priority, Segment
+from monkeycode_lsp.domain import Priority, Sampling, Segment
 from monkeycode_lsp.prompt import Markers
 
-VERSION = 1
-"""Raised when a frame changes its meaning; both sides refuse another one."""
+VERSION = 2
+"""Raised when a frame changes its meaning.  Part of a host's name, so that two versions do not meet."""
 MAX_FRAME_BYTES = 16 * 1024 * 1024
 _HEADER_BYTES = 4
+FailureKind = Literal["overflow", "template", "grammar", "busy", "decode", "internal"]
 
 
 class FrameError(ValueError):
@@ -29,6 +30,8 @@ class Hello(msgspec.Struct, frozen=True, tag="hello"):
     version: int = VERSION
     token: str = ""
     """Proof that the client may read our private folder; empty on a socket that the file system guards."""
+    purpose: Literal["ask", "control"] = "ask"
+    """control: it only looks or manages.  It does not keep the process alive, and any version may."""
 
 
 class Generate(msgspec.Struct, frozen=True, tag="generate"):
@@ -37,18 +40,41 @@ class Generate(msgspec.Struct, frozen=True, tag="generate"):
     id: int
     segments: tuple[Segment, ...]
     max_tokens: int = 96
-    temperature: float = 0.0
+    sampling: Sampling = Sampling()
+    grammar: str = ""
+    """GBNF that the answer must obey; empty: none."""
+    heal: str = ""
+    """Text that the answer must begin with and that is not given back: the cut-off beginning of a token."""
     stop: tuple[str, ...] = ()
     draft: str = ""
     """A hint at what the model will say; never changes the answer."""
     priority: Priority = Priority.INTERACTIVE
     session: str = ""
+    """The document; what is known of it helps to place the prompt."""
 
 
 class Cancel(msgspec.Struct, frozen=True, tag="cancel"):
     """Stop a generation; its `Done` says cancelled.  For one that has ended, nothing happens."""
 
     id: int
+
+
+class Ping(msgspec.Struct, frozen=True, tag="ping"):
+    """Are you there?  Answered by the thread that reads, so it says nothing of the one that decodes."""
+
+    number: int
+
+
+class Retire(msgspec.Struct, frozen=True, tag="retire"):
+    """Another process takes over: leave as soon as no client is left, without lingering."""
+
+
+class Shutdown(msgspec.Struct, frozen=True, tag="shutdown"):
+    """Leave now."""
+
+
+class Look(msgspec.Struct, frozen=True, tag="look"):
+    """Tell how it goes: answered by a `Status`."""
 
 
 class Build(msgspec.Struct, frozen=True):
@@ -83,6 +109,67 @@ class Ready(msgspec.Struct, frozen=True, tag="ready"):
     n_layers: int
     n_parameters: int
     quantization: str
+    n_slots: int = 1
+    """Generations that can run at the same time."""
+    n_gpu_layers: int = 0
+    """Layers that are on the GPU."""
+
+
+class Welcome(msgspec.Struct, frozen=True, tag="welcome"):
+    """The answer to a hello, at once, also while a model is loaded."""
+
+    pid: int
+
+
+class Serving(msgspec.Struct, frozen=True, tag="serving"):
+    """A managed server is up: ask it there, not here."""
+
+    url: str
+    key: str
+
+
+class Pong(msgspec.Struct, frozen=True, tag="pong"):
+    """The answer to a ping."""
+
+    number: int
+
+
+class Leaving(msgspec.Struct, frozen=True, tag="leaving"):
+    """The last frame of a process that ends in peace; what was asked and is not answered may be asked of the next one."""
+
+
+class Totals(msgspec.Struct, frozen=True):
+    """What a process has done since it started."""
+
+    asks: int = 0
+    cancelled: int = 0
+    reused: int = 0
+    """Prompt tokens found in the KV cache."""
+    read: int = 0
+    """Prompt tokens read anew."""
+    generated: int = 0
+    drafted: int = 0
+    """Tokens proposed by drafts."""
+    accepted: int = 0
+    """Of those, the ones that the model agreed with."""
+    busy_s: float = 0.0
+    """Time in which something was decoded."""
+
+
+class Status(msgspec.Struct, frozen=True, tag="status"):
+    """How a process goes."""
+
+    pid: int
+    name: str
+    """The model's, as `Ready` has it; empty while it is loaded."""
+    since: float
+    """Unix time in seconds of its start."""
+    clients: int
+    running: int
+    """Asks that are not answered yet."""
+    totals: Totals = Totals()
+    address: str = ""
+    """Of a managed server; empty for the native engine."""
 
 
 class LoadFailed(msgspec.Struct, frozen=True, tag="load-failed"):
@@ -114,19 +201,23 @@ class Done(msgspec.Struct, frozen=True, tag="done"):
     reused: int = 0
     read: int = 0
     generated: int = 0
+    drafted: int = 0
+    """Tokens that were proposed by drafts …"""
+    accepted: int = 0
+    """… and agreed with what the model says: those were not decoded one by one."""
 
 
 class Failed(msgspec.Struct, frozen=True, tag="failed"):
     """A generation has no (whole) answer."""
 
     id: int
-    kind: Literal["overflow", "template", "busy", "decode", "internal"]
+    kind: FailureKind
     message: str
     limit_tokens: int | None = None
 
 
-FromClient = Hello | Generate | Cancel
-FromWorker = Starting | Ready | LoadFailed | Delta | Done | Failed
+FromClient = Hello | Generate | Cancel | Ping | Look | Retire | Shutdown
+FromWorker = Welcome | Starting | Ready | Serving | LoadFailed | Delta | Done | Failed | Pong | Status | Leaving
 
 _encoder = msgspec.msgpack.Encoder()
 T = TypeVar("T")

@@ -165,7 +165,7 @@ class Endpoint:
             wire.text,
             stop=asked.stop,
             max_tokens=asked.max_tokens,
-            temperature=asked.temperature,
+            sampling=asked.sampling,
             model=self._identity.model if self._identity else self._settings.model,
         )
         if asked.fim or not asked.suffix:

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import msgspec
 
-from monkeycode_lsp.domain import Finish, Usage
+from monkeycode_lsp.domain import Finish, Sampling, Usage
 from monkeycode_lsp.prompt import Family
 
 
@@ -19,7 +19,7 @@ class Call(msgspec.Struct, frozen=True):
     """What follows, for servers that insert by themselves; None: `text` says it all."""
     stop: tuple[str, ...] = ()
     max_tokens: int = 96
-    temperature: float = 0.0
+    sampling: Sampling = Sampling()
     model: str = ""
 
 

@@ -17,6 +17,9 @@ class _Body(msgspec.Struct):
     prompt: str
     n_predict: int
     temperature: float
+    top_p: float
+    min_p: float
+    repeat_penalty: float
     stop: tuple[str, ...]
     stream: bool = True
     cache_prompt: bool = True
@@ -79,7 +82,18 @@ class LlamaServer:
     inserts = False
 
     def body(self, call: Call) -> bytes:
-        return _encode(_Body(prompt=call.text, n_predict=call.max_tokens, temperature=call.temperature, stop=call.stop))
+        sampling = call.sampling
+        return _encode(
+            _Body(
+                prompt=call.text,
+                n_predict=call.max_tokens,
+                temperature=sampling.temperature,
+                top_p=sampling.top_p,
+                min_p=sampling.min_p,
+                repeat_penalty=sampling.repeat_penalty,
+                stop=call.stop,
+            )
+        )
 
     def read(self, data: bytes) -> Piece:
         event = _decode(data)

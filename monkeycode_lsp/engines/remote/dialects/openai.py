@@ -21,6 +21,7 @@ class _Body(msgspec.Struct):
     prompt: str
     max_tokens: int
     temperature: float
+    top_p: float | msgspec.UnsetType = msgspec.UNSET
     model: str | msgspec.UnsetType = msgspec.UNSET
     suffix: str | msgspec.UnsetType = msgspec.UNSET
     stop: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
@@ -81,7 +82,8 @@ class OpenAI:
             _Body(
                 prompt=call.text,
                 max_tokens=call.max_tokens,
-                temperature=call.temperature,
+                temperature=call.sampling.temperature,
+                top_p=call.sampling.top_p if call.sampling.top_p < 1 else msgspec.UNSET,
                 model=call.model or msgspec.UNSET,
                 suffix=msgspec.UNSET if call.suffix is None else call.suffix,
                 stop=call.stop[:MOST_STOPS] or msgspec.UNSET,
