@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import itertools
 import logging
 import time
 from collections.abc import Callable
@@ -16,14 +15,15 @@ from collections.abc import Callable
 import msgspec
 
 from monkeycode_lsp import config, debounce, filters, prompt, stops
+from monkeycode_lsp.account import Account, why_empty
 from monkeycode_lsp.context import window as windows
-from monkeycode_lsp.domain import Ask, Finish, Origin, Outcome, OutcomeKind, Sampling, Suggestion, Trigger, Window
+from monkeycode_lsp.domain import Ask, Finish, Origin, OutcomeKind, Sampling, Snapshot, Suggestion, Trigger, Window
 from monkeycode_lsp.engines.base import Engine, Model
 from monkeycode_lsp.errors import ContextOverflowError, EngineBusyError, MonkeyCodeError, SupersededError
 from monkeycode_lsp.gate import Gate
 from monkeycode_lsp.generation import Generation
 from monkeycode_lsp.observe.outcomes import Outcomes
-from monkeycode_lsp.observe.timing import Stages
+from monkeycode_lsp.read_ahead import ReadAhead
 from monkeycode_lsp.recall.lookup import Recall
 from monkeycode_lsp.recall.table import continues
 from monkeycode_lsp.turn import Turn
@@ -38,23 +38,14 @@ READ_S = 2.0
 _LEAST_SCALE = 0.15
 _TELLING_TOKENS = 64
 """So many tokens read tell the speed."""
-_SHOWN = {
-    Origin.ENGINE: "Shown.",
-    Origin.ADOPTED: "Shown; the same request was already running.",
-    Origin.TYPED_THROUGH: "Shown, the rest of what you are typing.",
-    Origin.MEMORY: "Shown, remembered.",
-    Origin.DISK: "Shown, remembered from an earlier run.",
-    Origin.SHARED: "Shown, remembered by the team's cache.",
-}
-
-_numbers = itertools.count(1)
 
 
 class Completer:
     """One configuration's pipeline.
 
     The mutable state is the running generation of each document, the typing rhythm, the window's
-    scale (by what the model takes and how fast it reads) and the model once it is known.
+    scale (by what the model takes and how fast it reads), the model once it is known, and the
+    document that it should read next.
     """
 
     def __init__(
@@ -82,12 +73,14 @@ class Completer:
         self._rhythm = debounce.Rhythm()
         self._most_scale = 1.0
         self._speed_scale = 1.0
+        self._ahead = ReadAhead(engine, settings)
+        self._newest: Snapshot | None = None
         self._model: Model | None = None
         self._ready: asyncio.Task[Model] | None = None
 
     async def complete(self, ask: Ask, *, n_nuls: int = 0) -> list[Suggestion]:
         """The suggestions to show, best first; empty if there is nothing to show."""
-        log = _Log(ask)
+        log = Account(ask)
         uri = ask.snapshot.uri
         claim = self._turn.claim(uri)  # before anything else: older asks of this document are out
         try:
@@ -112,7 +105,7 @@ class Completer:
             self._outcomes.add(log.outcome())
         return shown
 
-    async def _complete(self, ask: Ask, claim: asyncio.Future[None], n_nuls: int, log: _Log) -> list[Suggestion]:
+    async def _complete(self, ask: Ask, claim: asyncio.Future[None], n_nuls: int, log: Account) -> list[Suggestion]:
         uri = ask.snapshot.uri
         rule = self._gate.refuses(ask, n_nuls=n_nuls)
         if rule:
@@ -132,7 +125,7 @@ class Completer:
                 return log.shows(kept)
         return await self._turn.run(claim, self._ask_engine(ask, window, log))
 
-    async def _ask_engine(self, ask: Ask, window: Window, log: _Log, *, may_shorten: bool = True) -> list[Suggestion]:
+    async def _ask_engine(self, ask: Ask, window: Window, log: Account, *, may_shorten: bool = True) -> list[Suggestion]:
         uri = ask.snapshot.uri
         deadline = time.perf_counter() + self.settings.completion.deadline_ms / 1e3 - log.stages.total_ms / 1e3
         generation = self._adopt(uri, ask, window)
@@ -158,7 +151,7 @@ class Completer:
             return await self._ask_engine(ask, window, log, may_shorten=False)
         return self._answer(ask, window, generation, log, adopted=adopted)
 
-    def _answer(self, ask: Ask, window: Window, generation: Generation, log: _Log, *, adopted: bool) -> list[Suggestion]:
+    def _answer(self, ask: Ask, window: Window, generation: Generation, log: Account, *, adopted: bool) -> list[Suggestion]:
         uri = ask.snapshot.uri
         if not generation.running and self._running.get(uri) is generation:
             del self._running[uri]
@@ -181,9 +174,7 @@ class Completer:
             late = generation.running and not text
             return log.nothing(
                 OutcomeKind.EMPTY,
-                "The engine did not answer in time (setting completion.deadlineMs)."
-                if late
-                else _why_empty(generation, cleaned.emptied_by),
+                "The engine did not answer in time (setting completion.deadlineMs)." if late else why_empty(generation, cleaned.emptied_by),
             )
         origin = Origin.ADOPTED if adopted else Origin.ENGINE
         return log.shows(Suggestion(rest, origin=origin, confidence=generation.confidence))
@@ -300,6 +291,7 @@ class Completer:
             return
         try:
             await self._await_model(time.perf_counter() + 3600)
+            self._read_ahead()
         except MonkeyCodeError as exc:
             if not isinstance(exc, EngineBusyError):
                 self._report(exc)
@@ -309,6 +301,17 @@ class Completer:
         """The engine that answers, so that a pipeline with other settings can go on with it."""
         return self._engine
 
+    def opened(self, snapshot: Snapshot, *, n_nuls: int = 0) -> None:
+        """A document is there to be worked on: the engine may read it before the first ask."""
+        if not self._gate.refuses(Ask(snapshot), n_nuls=n_nuls):
+            self._newest = snapshot
+            self._read_ahead()
+
+    def _read_ahead(self) -> None:
+        if self._newest is not None and self._model is not None:
+            self._ahead.begin(self._newest, self._model, scale=min(self._most_scale, self._speed_scale))
+            self._newest = None
+
     def typed(self, gap_ms: float) -> None:
         """Learn the user's rhythm from the time between two edits."""
         self._rhythm = self._rhythm.with_gap(gap_ms)
@@ -316,10 +319,12 @@ class Completer:
     def closed(self, uri: str) -> None:
         """The document was closed: stop what runs for it and forget what helped only there."""
         self._leave(uri)
+        self._ahead.stop(uri)
         self._recall.forget(uri)
 
     async def retire(self, *, close_engine: bool) -> None:
         """Stop all generations; close the engine unless another pipeline goes on with it."""
+        self._ahead.stop()
         for uri in list(self._running):
             self._leave(uri)
         if self._ready is not None and close_engine:
@@ -329,70 +334,6 @@ class Completer:
         if close_engine:
             await self._turn.aclose()  # a loser may still be about to ask it
             await self._engine.aclose()
-
-
-class _Log:
-    """Collects what the outcome of one ask will say."""
-
-    def __init__(self, ask: Ask) -> None:
-        self.id = next(_numbers)
-        self.stages = Stages()
-        self._ask = ask
-        self._at = time.time()
-        self._kind = OutcomeKind.FAILED
-        self._reason = ""
-        self._window: Window | None = None
-        self._shown: Suggestion | None = None
-        self._generation: Generation | None = None
-
-    def saw(self, window: Window) -> None:
-        self._window = window
-
-    def measured(self, generation: Generation) -> None:
-        self._generation = generation
-
-    def ended(self, kind: OutcomeKind, reason: str) -> None:
-        self._kind, self._reason = kind, reason
-
-    def nothing(self, kind: OutcomeKind, reason: str) -> list[Suggestion]:
-        self.ended(kind, reason)
-        return []
-
-    def shows(self, suggestion: Suggestion) -> list[Suggestion]:
-        self._shown = msgspec.structs.replace(suggestion, id=self.id)
-        self.ended(OutcomeKind.SHOWN, _SHOWN[suggestion.origin])
-        return [self._shown]
-
-    def outcome(self) -> Outcome:
-        snapshot, usage = self._ask.snapshot, self._generation.usage if self._generation else None
-        name = windows.relative_path(snapshot.uri, "")
-        return Outcome(
-            id=self.id,
-            at=self._at,
-            kind=self._kind,
-            reason=self._reason,
-            language=snapshot.language,
-            place=f"{name}:{snapshot.line + 1}:{snapshot.column + 1}",
-            trigger=self._ask.trigger.value,
-            origin=self._shown.origin.value if self._shown else "",
-            stages_ms=self.stages.ms,
-            total_ms=self.stages.total_ms,
-            n_prefix=len(self._window.prefix) if self._window else 0,
-            n_suffix=len(self._window.suffix) if self._window else 0,
-            n_shown=len(self._shown.text) if self._shown else 0,
-            reused_tokens=usage.reused if usage else None,
-            read_tokens=usage.read if usage else None,
-            generated_tokens=self._generation.n_tokens if self._generation else None,
-            first_ms=self._generation.first_ms if self._generation else None,
-        )
-
-
-def _why_empty(generation: Generation, emptied_by: str) -> str:
-    if not generation.text.strip():
-        return "The model had nothing to add here."
-    if emptied_by:
-        return f"What the model said did not fit here (rule: {emptied_by})."
-    return "What the model said does not continue the text as it is now."
 
 
 def _fingerprint(settings: config.Config) -> str:

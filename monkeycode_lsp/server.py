@@ -59,6 +59,7 @@ class Server:
         self._completer: Completer | None = None
         self._problems: frozenset[str] = frozenset()
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._newest = ""
         self._ended = asyncio.Event()
         self._configured = asyncio.Event()
         self.exit_code = 1
@@ -204,12 +205,23 @@ class Server:
         if before is not None:
             self._spawn(before.retire(close_engine=self._completer.engine is not before.engine))
         self._spawn(self._completer.warm())
+        self._read_ahead()
 
     # Documents
 
     def _did_open(self, params: lsp.DidOpenTextDocumentParams) -> None:
         document = params.text_document
         self._documents.open(document.uri, document.language_id, document.version, document.text)
+        self._newest = document.uri
+        self._read_ahead()
+
+    def _read_ahead(self) -> None:
+        """Tell the completer which document was opened last, as soon as there is a completer."""
+        if self._newest and self._completer is not None:
+            snapshot = self._documents.snapshot(self._newest, 0, 0)
+            self._newest = ""
+            if snapshot is not None:
+                self._completer.opened(snapshot, n_nuls=self._documents.n_nuls(snapshot.uri))
 
     def _did_change(self, params: lsp.DidChangeTextDocumentParams) -> None:
         gap = self._documents.change(params.text_document.uri, params.text_document.version, convert.changes(params.content_changes))

@@ -1,9 +1,9 @@
-"""Percentiles and processes, for tables."""
+"""Percentiles and ratios, for tables."""
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Sequence
-from pathlib import Path
 
 import msgspec
 
@@ -27,10 +27,6 @@ def percentile(ordered: Sequence[float], share: float) -> float:
     return ordered[min(len(ordered) - 1, max(0, -int(-share * len(ordered) // 1) - 1))]
 
 
-def resident_mb(pid: int) -> float:
-    """Resident memory of a process in MB; 0 where the system does not tell."""
-    try:
-        status = Path(f"/proc/{pid}/status").read_text()
-    except OSError:
-        return 0.0
-    return next((int(line.split()[1]) / 1000 for line in status.splitlines() if line.startswith("VmRSS")), 0.0)
+def paired_ratio(ours: Sequence[float], theirs: Sequence[float]) -> float:
+    """The median of the ratios of values that were measured side by side: a machine that is busy for a while spoils few of them."""
+    return statistics.median(our / their for our, their in zip(ours, theirs, strict=True))

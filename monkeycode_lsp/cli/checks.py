@@ -16,11 +16,13 @@ import msgspec
 
 import monkeycode_lsp
 from monkeycode_lsp import config, folders
-from monkeycode_lsp.cli import answering, runtimes, terminal
+from monkeycode_lsp.cli import answering, runtimes, terminal, tuning
 from monkeycode_lsp.cli.runtimes import Runtime
 from monkeycode_lsp.engines import choose
+from monkeycode_lsp.engines.local import advice
 from monkeycode_lsp.engines.local.engine import find_model, no_runtime
 from monkeycode_lsp.errors import EngineError, MonkeyCodeError
+from monkeycode_lsp.models import hardware
 
 _ENDPOINT_S = 15.0
 _PACKAGES = ("pygls", "lsprotocol", "msgspec", "httpx", "websockets")
@@ -47,17 +49,35 @@ class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
     remedy: str = ""
 
 
-async def run_all(settings: config.Config, problems: Sequence[str]) -> tuple[Finding, ...]:
-    """All findings, in the order in which to read them."""
+async def run_all(settings: config.Config, problems: Sequence[str], *, quick: bool = False) -> tuple[Finding, ...]:
+    """All findings, in the order in which to read them.  `quick`: no model is loaded for them."""
     kind = choose.kind(settings)
-    model, found, answers, kept = await asyncio.gather(
+    model, found, answers, kept, machine = await asyncio.gather(
         asyncio.to_thread(check_model, settings.local, needed=kind == "local"),
-        runtimes.look(settings.local, test=kind == "local"),  # self-tests load the model
+        runtimes.look(settings.local, test=kind == "local" and not quick),  # self-tests load the model
         check_endpoints(settings.remote, needed=kind == "remote"),
         asyncio.to_thread(check_folders),
+        asyncio.to_thread(hardware.probe),
     )
     tested = check_runtimes(found, settings.local, needed=kind == "local")
-    return (check_python(), check_engine(kind, settings, found), *tested, model, *answers, *check_settings(problems), *kept)
+    usable = _usable(found, settings.local)
+    tuned = await check_tuning(settings, machine, usable[0], measure=not quick) if kind == "local" and usable else ()
+    return (check_python(), check_engine(kind, settings, found), *tested, model, *tuned, *answers, *check_settings(problems), *kept)
+
+
+async def check_tuning(settings: config.Config, machine: hardware.Hardware, runtime: Runtime, *, measure: bool) -> list[Finding]:
+    """How fast the local engine is here, whether its build suits the machine, and what would make it better."""
+    facts, why = await tuning.look(settings, machine, runtime, measure=measure)
+    findings = []
+    if why:
+        findings.append(Finding("speed", State.WARNING, f"could not be measured: {why}"))
+    elif facts.speed is not None:
+        findings.append(Finding("speed", State.OK, tuning.in_words(facts.speed)))
+    told = advice.advise(facts)
+    findings += [Finding(tip.subject, State.WARNING if tip.is_loss else State.NOTE, tip.words, tip.remedy) for tip in told]
+    if runtime.kind == "native":
+        findings.append(Finding("best build", State.NOTE, tuning.best_build(machine), f"To build it anew: `{advice.REBUILD}`"))
+    return findings
 
 
 def check_python() -> Finding:

@@ -29,20 +29,21 @@ class Report(msgspec.Struct, frozen=True):
 
 
 @click.command()
+@click.option("--quick", is_flag=True, help="Load no model: nothing is tested or measured.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON, for programs.")
 @click.pass_context
-def doctor(ctx: click.Context, *, as_json: bool) -> None:
-    """Find out what is missing or broken, and what mends it.
+def doctor(ctx: click.Context, *, quick: bool, as_json: bool) -> None:
+    """Find out what is missing or broken, and what mends it; measure the local engine, and advise.
 
     Exit code 1: something that is needed does not work.
     """
     resolved, problems = settings.load(workspace=place.settings_folder(Path.cwd()))
     out = terminal.console()
     if as_json or not out.is_terminal:
-        findings = asyncio.run(checks.run_all(resolved, problems))
+        findings = asyncio.run(checks.run_all(resolved, problems, quick=quick))
     else:
-        with out.status("Looking: loading a model may take a moment …"):
-            findings = asyncio.run(checks.run_all(resolved, problems))
+        with out.status("Looking …" if quick else "Looking: loading and measuring a model may take half a minute …"):
+            findings = asyncio.run(checks.run_all(resolved, problems, quick=quick))
     healthy = not any(finding.state is State.BROKEN for finding in findings)
     if as_json:
         report = Report(healthy, findings, {editor.name: editors.text(editor) for editor in editors.here()})

@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from monkeycode_lsp import settings
+from monkeycode_lsp import folders, settings
 from monkeycode_lsp.cli import fetch, options, terminal
-from monkeycode_lsp.models import catalogue, hardware, recommend, resolve
+from monkeycode_lsp.engines.local import convert as conversion
+from monkeycode_lsp.engines.local import hardware as processor
+from monkeycode_lsp.models import catalogue, gguf, hardware, precision, recommend, resolve
 from monkeycode_lsp.models.catalogue import Entry
+from monkeycode_lsp.models.precision import PRECISIONS
 
 if TYPE_CHECKING:
     from monkeycode_lsp.models.resolve import Installed
@@ -21,7 +24,7 @@ _json_option = click.option("--json", "as_json", is_flag=True, help="As JSON, fo
 
 @click.group()
 def model() -> None:
-    """List, fetch, check and remove models.
+    """List, fetch, check, convert and remove models.
 
     A NAME may be short: `0.5b`, `qwen2.5-coder:1.5b`, `7b q8`.
     """
@@ -85,6 +88,37 @@ def remove(*, name: str, yes: bool) -> None:
     click.echo(f"{terminal.size(removed.bytes)} are free again.")
     if removed.left is not None:
         click.echo(f"{removed.left} belongs to another program and stays.")
+
+
+@model.command()
+@click.argument("source", metavar="SOURCE", shell_complete=options.models_here)
+@click.option("--to", "wanted", type=click.Choice(list(PRECISIONS)), default="q8_0", show_default=True, help="The precision of the result.")
+@click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Where it goes; without it, among our models.")
+@click.option("--force", is_flag=True, help="Also where it costs quality.")
+def convert(*, source: str, wanted: str, output: Path | None, force: bool) -> None:
+    """Write a model that is here, a NAME or a file, in another precision, where that makes it faster.
+
+    It is never better than its source: what was rounded away stays away.
+    """
+    work = conversion.plan(resolve.resolve(source, called="SOURCE"), wanted, output=output, force=force)
+    out = terminal.console()
+    out.print(f"From {work.source} ({_precision(work.header)}, {terminal.size(work.header.bytes)}) to {wanted.upper()}.", markup=False)
+    if precision.regains_nothing(work.header, wanted):
+        out.print("The source has fewer bits: the result can be faster on some processors, not better.", markup=False)
+    with terminal.progress(out) as progress:
+        size = conversion.run(work, threads=processor.physical_cores(), progress=lambda done, total: progress("Writing", done, total))
+    out.print(f"{work.target} ({terminal.size(size)})", style="bold", markup=False, soft_wrap=True)
+    out.print(f'To use it, set local.model = "{_as_setting(work.target)}"', markup=False, soft_wrap=True)
+
+
+def _precision(header: gguf.Header) -> str:
+    kept = precision.main_type(header)
+    return f"{header.file_type}, mostly {kept}" if kept and kept != header.file_type else header.file_type or kept
+
+
+def _as_setting(path: Path) -> str:
+    """The file's name where that is enough to find it."""
+    return path.name if path.parent == folders.models() else str(path.absolute())
 
 
 @model.command("recommend")

@@ -11,7 +11,8 @@ from typing import Literal, TypeVar
 import msgspec
 
 from monkeycode_lsp import config
-from monkeycode_lsp.engines.local import managed, selftest
+from monkeycode_lsp.engines.local import abilities, managed, selftest
+from monkeycode_lsp.engines.local.abilities import Abilities
 from monkeycode_lsp.engines.local.engine import find_model
 from monkeycode_lsp.errors import EngineError, MonkeyCodeError
 from monkeycode_lsp.models import package_client
@@ -36,6 +37,8 @@ class Runtime(msgspec.Struct, frozen=True, rename="camel"):
     hardware: tuple[str, ...] = ()
     """Processor features, back ends and devices that it uses."""
     remedy: str = ""
+    abilities: Abilities | None = None
+    """What it was built for; None: it does not say."""
 
 
 async def look(local: config.Local, *, test: bool = True) -> tuple[Runtime, ...]:
@@ -54,7 +57,10 @@ async def native_runtime(local: config.Local, model: Path | None) -> Runtime:
         return Runtime("native", title, installed=False, state="not installed", remedy="The full engine: monkeycode engine install")
     try:
         build = await _bounded(selftest.build_info())
-        known = Runtime("native", title, installed=True, state=_UNTESTED, version=build.version, hardware=build.accelerators)
+        built_for = abilities.read(build.system, build.accelerators)
+        known = Runtime(
+            "native", title, installed=True, state=_UNTESTED, version=build.version, hardware=built_for.words(), abilities=built_for
+        )
         if model is None:
             return known
         verdict = await _bounded(selftest.check(settings=local, model=model))
@@ -75,8 +81,10 @@ async def managed_runtime(local: config.Local, model: Path | None) -> Runtime:
     try:
         if managed.has_package():
             build = await _bounded(managed.about())
+            built_for = abilities.read(build.system)
+            devices = tuple(filter(None, map(str.strip, build.devices)))
             known = msgspec.structs.replace(
-                known, version=f"xllamacpp {build.version}", hardware=tuple(filter(None, map(str.strip, build.devices)))
+                known, version=f"xllamacpp {build.version}", hardware=(*built_for.words(), *devices), abilities=built_for
             )
         if model is None:
             return known

@@ -5,6 +5,7 @@ A file that is not GGUF, or is cut off, is refused with a sentence that says so.
 
 from __future__ import annotations
 
+import math
 import mmap
 import struct
 from pathlib import Path
@@ -14,12 +15,13 @@ import msgspec
 from monkeycode_lsp.errors import ModelError
 
 _MAGIC = b"GGUF"
-_UINT32, _STRING, _ARRAY = 4, 8, 9
+_UINT32, _STRING, _ARRAY, _UINT64 = 4, 8, 9, 10
 _FORMATS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?", 10: "<Q", 11: "<q", 12: "<d"}
 _SIZES = {kind: struct.calcsize(form) for kind, form in _FORMATS.items()}
 _MAX_COUNT = 1 << 24
 """More keys, tensors or dimensions than this are a broken file, not a model."""
 
+_MAX_DIMENSIONS = 4
 _CONTROL_TOKEN, _USER_DEFINED_TOKEN = 3, 4
 
 _FILE_TYPES = {
@@ -27,6 +29,12 @@ _FILE_TYPES = {
     13: "Q3_K_L", 14: "Q4_K_S", 15: "Q4_K_M", 16: "Q5_K_S", 17: "Q5_K_M", 18: "Q6_K", 19: "IQ2_XXS", 20: "IQ2_XS",
     21: "Q2_K_S", 22: "IQ3_XS", 23: "IQ3_XXS", 24: "IQ1_S", 25: "IQ4_NL", 26: "IQ3_S", 27: "IQ3_M", 28: "IQ2_S",
     29: "IQ2_M", 30: "IQ4_XS", 31: "IQ1_M", 32: "BF16",
+}  # fmt: skip
+
+_TENSOR_TYPES = {
+    0: "F32", 1: "F16", 2: "Q4_0", 3: "Q4_1", 6: "Q5_0", 7: "Q5_1", 8: "Q8_0", 10: "Q2_K", 11: "Q3_K", 12: "Q4_K", 13: "Q5_K",
+    14: "Q6_K", 16: "IQ2_XXS", 17: "IQ2_XS", 18: "IQ3_XXS", 19: "IQ1_S", 20: "IQ4_NL", 21: "IQ3_S", 22: "IQ2_S", 23: "IQ4_XS",
+    29: "IQ1_M", 30: "BF16",
 }  # fmt: skip
 
 _FIM_KEYS = {
@@ -61,6 +69,10 @@ class Header(msgspec.Struct, frozen=True):
     them.  Many files of models that can insert state none: look at `control_tokens` too."""
     n_tensors: int
     bytes: int
+    kind: str = ""
+    """`model`, `adapter`; older files do not say."""
+    elements: dict[str, int] = {}
+    """How many numbers are kept in each type: `{"Q5_0": …, "F32": …}`.  Without those of a split file's other parts."""
 
 
 def read(path: Path) -> Header:
@@ -68,7 +80,7 @@ def read(path: Path) -> Header:
     with _mapped(path) as data:
         cursor = _Cursor(data, path)
         version, n_tensors, values, _ = cursor.metadata()
-        cursor.check_tensors(n_tensors, values)
+        elements = cursor.tensors(n_tensors, values)
         size = len(data)
     architecture = str(values.get("general.architecture", ""))
     return Header(
@@ -84,6 +96,8 @@ def read(path: Path) -> Header:
         fim=_fim(values),
         n_tensors=n_tensors,
         bytes=size,
+        kind=str(values.get("general.type", "")),
+        elements=elements,
     )
 
 
@@ -176,17 +190,25 @@ class _Cursor:
                 values[key] = self.string().decode("utf-8", "replace") if kind == _STRING else self.scalar(kind)
         return version, n_tensors, values, arrays
 
-    def check_tensors(self, n_tensors: int, values: dict[str, Scalar]) -> None:
-        """Refuse a file that ends before its last tensor begins."""
+    def tensors(self, n_tensors: int, values: dict[str, Scalar]) -> dict[str, int]:
+        """Elements by type.  Refuses a file that ends before its last tensor begins."""
         last = 0
+        elements: dict[str, int] = {}
         for _ in range(n_tensors):
             self.string()
-            self.skip(8 * self.number(_UINT32) + 4)
-            last = max(last, self.number(10))
+            n_dimensions = self.number(_UINT32)
+            if n_dimensions > _MAX_DIMENSIONS:
+                raise ModelError(f"{self.path} has a damaged header: {n_dimensions} dimensions.", remedy="Pull the model again.")
+            n_elements = math.prod(self.number(_UINT64) for _ in range(n_dimensions))
+            kind = self.number(_UINT32)
+            name = _TENSOR_TYPES.get(kind, f"type {kind}")
+            elements[name] = elements.get(name, 0) + n_elements
+            last = max(last, self.number(_UINT64))
         alignment = max(_integer(values, "general.alignment", 32), 1)
         start = -(-self.offset // alignment) * alignment
         if n_tensors and start + last >= len(self.data):
             raise self.cut_off()
+        return elements
 
     def number(self, kind: int) -> int:
         return int(self.scalar(kind))
@@ -201,13 +223,13 @@ class _Cursor:
         return value
 
     def count(self) -> int:
-        value = self.number(10)
+        value = self.number(_UINT64)
         if value > _MAX_COUNT:
             raise ModelError(f"{self.path} has a damaged header: {value} entries.", remedy="Pull the model again.")
         return value
 
     def string(self) -> bytes:
-        size = self.number(10)
+        size = self.number(_UINT64)
         start = self.offset
         self.skip(size)
         return self.data[start : start + size]

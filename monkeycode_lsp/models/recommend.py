@@ -19,7 +19,7 @@ _CONTEXT_BYTES = 500_000_000
 """Beside the weights: a context of 4096 tokens and the working buffers."""
 _GPU_SHARE = 0.85
 """The rest of a GPU's memory belongs to the screen."""
-_MEMORY_SHARE = 0.5
+MEMORY_SHARE = 0.5
 """The rest of the machine's memory belongs to the editor, the compiler, the browser."""
 _GENEROUS = 0.5
 """Q8_0 may take this part of what a GPU has."""
@@ -75,7 +75,7 @@ def _for_processor(hardware: Hardware, models: Iterable[Entry]) -> Recommendatio
     strong = hardware.cores >= _CORES_FOR_1_5B and (hardware.machine == "arm64" or "avx2" in hardware.features)
     limit = _PARAMETERS_1_5B if strong else _PARAMETERS_0_5B
     quick = [entry for entry in models if entry.parameters <= limit]
-    room = hardware.memory_bytes * _MEMORY_SHARE if hardware.memory_bytes else float("inf")
+    room = hardware.memory_bytes * MEMORY_SHARE if hardware.memory_bytes else float("inf")
     entry, fits = _largest(quick, room)
     unknown = f"How much memory {hardware.gpus[0].name or 'the GPU'} has is not known; without it," if hardware.gpus else "Without a GPU,"
     why = f"{unknown} {_cores(hardware.cores)}"

@@ -65,10 +65,12 @@ def resolve(
     folder: Path | None = None,
     places: Places | None = None,
     recommended: Callable[[], Entry] = _recommended,
+    called: str = f"The setting {SETTING}",
 ) -> Path:
     """The GGUF file that `setting` means: a path, a catalogue name, an Ollama tag, or empty for the best one that is here.
 
-    `recommended` is asked only when several models are here.  Raises `ModelError` with the remedy.
+    `recommended` is asked only when several models are here.  Raises `ModelError` with the remedy; its
+    message begins with `called`.
     """
     folder = folders.models() if folder is None else folder
     where = local_files.places() if places is None else places
@@ -77,15 +79,15 @@ def resolve(
         if not text:
             path = _best(folder, where, recommended)
         elif _is_path(text, folder):
-            path = _at(text, folder)
+            path = _at(text, folder, called)
         else:
-            path = _named(text, folder, where)
+            path = _named(text, folder, where, called)
     except (OSError, RuntimeError) as exc:  # a name longer than the system allows, a home folder of nobody
-        raise ModelError(f"The setting {SETTING} cannot be used as a file name: {exc}.") from exc
+        raise ModelError(f"{called} cannot be used as a file name: {exc}.") from exc
     try:
         gguf.read(path)
     except ModelError as exc:
-        raise ModelError(f"{exc.message} The setting {SETTING} is {text or 'empty'}.", remedy=exc.remedy or _pull_command("")) from exc
+        raise ModelError(f"{exc.message} {called} is {text or 'empty'}.", remedy=exc.remedy or _pull_command("")) from exc
     return path
 
 
@@ -178,18 +180,18 @@ def _is_path(text: str, folder: Path) -> bool:
     return looks or Path(text).is_file() or (folder / text).is_file()
 
 
-def _at(text: str, folder: Path) -> Path:
+def _at(text: str, folder: Path, called: str) -> Path:
     path = Path(text).expanduser()
     path = path if path.is_absolute() or path.exists() else folder / path
     if not path.exists():
         raise ModelError(
-            f"The setting {SETTING} names {text}, and there is no such file.",
+            f"{called} names {text}, and there is no such file.",
             remedy="Correct the path, or leave it empty and run `monkeycode model pull`.",
         )
     return path
 
 
-def _named(name: str, folder: Path, where: Places) -> Path:
+def _named(name: str, folder: Path, where: Places, called: str) -> Path:
     path = local_files.ollama_model(name, where) if ":" in name else None
     if path is not None:
         return path
@@ -198,17 +200,13 @@ def _named(name: str, folder: Path, where: Places) -> Path:
         path = local_files.ollama_model(name, where)
         if path is not None:
             return path
-        raise ModelError(
-            f"The setting {SETTING} names {name}, which is neither a file nor a model that we know.", remedy="See `monkeycode model list`."
-        )
+        raise ModelError(f"{called} names {name}, which is neither a file nor a model that we know.", remedy="See `monkeycode model list`.")
     here = _installed(entry.id, entry.file, entry, folder)
     if here is not None:
         return here.path
     for found in _elsewhere(entry, where):
         return found
-    raise ModelError(
-        f"The setting {SETTING} names {name}, and {entry.file} is not on this machine.", remedy=f"Run `{_pull_command(entry.id)}`."
-    )
+    raise ModelError(f"{called} names {name}, and {entry.file} is not on this machine.", remedy=f"Run `{_pull_command(entry.id)}`.")
 
 
 def _elsewhere(entry: Entry, where: Places) -> list[Path]:

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from monkeycode_lsp import completer, config
+from monkeycode_lsp import account, config
 from monkeycode_lsp.completer import Completer
 from monkeycode_lsp.domain import Chunk, Finish, Origin, OutcomeKind, Usage
 from monkeycode_lsp.engines.base import Model
@@ -323,7 +323,7 @@ async def test_new_settings_in_the_middle_of_an_answer_cut_it_off():
 
 
 def test_every_origin_has_a_sentence_for_the_user():
-    assert set(completer._SHOWN) == set(Origin)
+    assert set(account._SHOWN) == set(Origin)
 
 
 async def test_a_stream_that_we_cut_still_tells_what_was_read_and_generated():

@@ -1,25 +1,24 @@
-"""An engine process that is our child: started, listened to, and surely gone at the end."""
+"""An engine process that we started: detached, so that it lives on when we go, yet never left unburied while we are here."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import itertools
-import logging
 import os
-from collections import deque
+import subprocess
+import sys
+import threading
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from monkeycode_lsp.engines.local import rendezvous
+from monkeycode_lsp.engines.local import logfile
 
-logger = logging.getLogger(__name__)
-
-_TAIL_LINES = 20
+_TAIL_LINES = 40
 _LINE_CHARACTERS = 300
+_COMPLAINT_BYTES = 1_000
 _CRASH_REPORT = "Fatal Python error"
 """Begins what faulthandler prints; what matters to the user stands before it."""
-_POLITE_S = 1.0
 PATIENT = {"GOMP_SPINCOUNT": "2000"}
 """Threads that wait for each other spin for a moment only, then sleep.  By default they spin on, and where another
 program wants the same cores a token takes several times as long; at once asleep, an idle machine is half as fast.
@@ -34,24 +33,23 @@ def last_words(lines: Iterable[str]) -> str:
 
 
 class Child:
-    """One process.  Its stdin is held open for as long as it may live; its stderr goes to our log."""
+    """One process.  Its stderr goes to its log; a thread of ours waits for its end, however long we or it may live."""
 
-    def __init__(self, process: asyncio.subprocess.Process, path: Path) -> None:
-        # The mutable state is the tail of what it printed, up to a crash report; it changes in the listening
-        # task only.
+    def __init__(self, process: subprocess.Popen[bytes], log: Path | None) -> None:
+        # The mutable state is what it complained of, set by the thread that waits before `_listens`.
         self._process = process
-        self.path = path
-        self._tail: deque[str] = deque(maxlen=_TAIL_LINES)
-        self._crashed = False
-        self._listening = asyncio.create_task(self._listen())
+        self._log = log
+        self._loop = asyncio.get_running_loop()
+        self._listens: asyncio.Future[None] = self._loop.create_future()
+        self._ended: asyncio.Future[int] = self._loop.create_future()
+        self.complaint = ""
+        """Why nobody will ever be able to connect, in its own words."""
+        threading.Thread(target=self._wait, name=f"engine {process.pid}", daemon=True).start()
 
     @classmethod
-    async def start(cls, command: Sequence[str], path: Path) -> Child:
-        """Start a process that will listen at `path`.  Raises `OSError` if there is no such program."""
-        pipe = asyncio.subprocess.PIPE
-        environment = {**PATIENT, **os.environ, "PYTHONIOENCODING": "utf-8"}
-        process = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe, stderr=pipe, env=environment)
-        return cls(process, path)
+    async def start(cls, command: Sequence[str], log: Path | None) -> Child:
+        """Start a process that closes its standard output when it listens.  Raises `OSError` if there is no such program."""
+        return cls(await asyncio.to_thread(_start, command, log), log)
 
     @property
     def pid(self) -> int:
@@ -59,65 +57,61 @@ class Child:
 
     @property
     def last_words(self) -> str:
-        """See `last_words`."""
-        return last_words(self._tail)
+        """See `last_words`.  Reads its log."""
+        lines = logfile.tail(self._log, _TAIL_LINES) if self._log is not None else []
+        return last_words(lines)[:_LINE_CHARACTERS]
 
     async def listens(self) -> None:
         """Return when it can be connected to, or has died: either way it has closed its standard output."""
-        if self._process.stdout is not None:
-            while await self._process.stdout.read(_LINE_CHARACTERS):
-                pass
+        await asyncio.shield(self._listens)
 
     async def ended(self, *, timeout_s: float) -> int | None:
         """Its exit status; None: it still runs."""
-        # Its last words first; the task is waited for and not awaited, because a timeout would cancel it.
-        await asyncio.wait([self._listening], timeout=timeout_s)
-        if not self._listening.done():
-            return None
-        try:
-            async with asyncio.timeout(timeout_s):
-                return await self._process.wait()
-        except TimeoutError:
-            return None
-
-    async def stop(self) -> int:
-        """See that it is gone, politely first, and its socket with it.  Returns its exit status."""
-        try:
-            status = await self.ended(timeout_s=_POLITE_S)
-            if status is None and self._process.stdin is not None:
-                self._process.stdin.close()
-                status = await self.ended(timeout_s=_POLITE_S)
-        finally:
-            # Also when we are cancelled in between.
-            if self._process.returncode is None:
-                with contextlib.suppress(ProcessLookupError):
-                    self._process.kill()
-            rendezvous.remove(self.path)
-        if status is None:
-            status = await self._process.wait()
-        await self._listening
-        return status
+        await asyncio.wait([self._ended], timeout=timeout_s)
+        return self._ended.result() if self._ended.done() else None
 
     async def kill(self) -> int:
-        """End it at once."""
-        with contextlib.suppress(ProcessLookupError):
-            self._process.kill()
-        return await self.stop()
+        """End it at once, and return its exit status."""
+        if not self._ended.done():
+            with contextlib.suppress(ProcessLookupError):
+                self._process.kill()
+        return await asyncio.shield(self._ended)
 
-    async def _listen(self) -> None:
-        stream = self._process.stderr
-        rest = b""
-        while stream is not None and (data := await stream.read(4096)):
-            *lines, rest = (rest + data).split(b"\n")
-            rest = rest[-_LINE_CHARACTERS:]
-            for line in lines:
-                self._note(line)
-        self._note(rest)
+    def _wait(self) -> None:
+        if self._process.stdout is not None:
+            with self._process.stdout as stdout:
+                said = stdout.read(_COMPLAINT_BYTES)
+                while stdout.read(_COMPLAINT_BYTES):
+                    pass
+            self.complaint = said.decode("utf-8", errors="replace").strip()
+        self._tell(self._listens, None)
+        self._tell(self._ended, self._process.wait())
 
-    def _note(self, line: bytes) -> None:
-        text = line.decode("utf-8", errors="replace").strip()[:_LINE_CHARACTERS]
-        self._crashed = self._crashed or text.startswith(_CRASH_REPORT)
-        if text:
-            if not self._crashed:
-                self._tail.append(text)
-            logger.debug("engine process %d: %s", self.pid, text)
+    def _tell(self, future: asyncio.Future[int] | asyncio.Future[None], result: int | None) -> None:
+        def set_result() -> None:
+            if not future.done():
+                future.set_result(result)  # type: ignore[arg-type]  # each future gets its own kind of result
+
+        with contextlib.suppress(RuntimeError):  # the loop has been closed: nobody waits any more
+            self._loop.call_soon_threadsafe(set_result)
+
+
+def _start(command: Sequence[str], log: Path | None) -> subprocess.Popen[bytes]:
+    errors = subprocess.DEVNULL
+    if log is not None:
+        errors = logfile.open_new(log)
+    try:
+        return subprocess.Popen(  # noqa: S603 - the command is ours
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            bufsize=0,
+            env={**PATIENT, **os.environ, "PYTHONIOENCODING": "utf-8"},
+            cwd=os.path.abspath(os.sep),  # noqa: PTH100 - the user's folder must not stay in use
+            start_new_session=True,
+            creationflags=subprocess.DETACHED_PROCESS | subprocess.CREATE_NEW_PROCESS_GROUP if sys.platform == "win32" else 0,
+        )
+    finally:
+        if log is not None:
+            os.close(errors)

@@ -1,4 +1,4 @@
-"""The processor this process runs on: its name and its physical cores."""
+"""The processor this process runs on: its name, its physical cores, and how busy they are."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import os
 import platform
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 _CPU_FOLDER = Path("/sys/devices/system/cpu")
 _CPU_INFO = Path("/proc/cpuinfo")
+_STAT = Path("/proc/stat")
 
 
 def processor() -> str:
@@ -38,6 +40,28 @@ def physical_cores() -> int:
         return max(1, (os.cpu_count() or 2) // 2)
     allowed = os.sched_getaffinity(0)
     return max(1, len({_siblings(cpu) for cpu in allowed}))
+
+
+def busy_cores(within_s: float) -> float | None:
+    """Cores that are at work, by a look of that length; None where the system does not say.  Sleeps."""
+    if sys.platform == "darwin":
+        return os.getloadavg()[0]
+    before = _busy_ticks()
+    time.sleep(within_s)
+    after = _busy_ticks()
+    if before is None or after is None:
+        return None
+    return max(0.0, (after - before) / os.sysconf("SC_CLK_TCK") / within_s)
+
+
+def _busy_ticks() -> int | None:
+    """Clock ticks that all processors together have worked."""
+    try:
+        fields = [int(word) for word in _STAT.read_text(encoding="ascii").partition("\n")[0].split()[1:9]]
+    except (OSError, ValueError):
+        return None
+    idle, waiting = fields[3:5] if len(fields) > 4 else (0, 0)  # noqa: PLR2004 - user, nice, system, idle, waiting, …
+    return sum(fields) - idle - waiting
 
 
 def _siblings(cpu: int) -> str:

@@ -1,103 +1,216 @@
 """Where an engine process and its clients meet: a private Unix socket, or loopback and a token where there is none.
 
-Either way one path in a folder of mode 0700 stands for it: the socket itself, or a file that holds
-the port and the token.  Whoever cannot read the folder cannot talk to the engine.
+Either way one path in a folder of mode 0700 stands for it: the socket itself, or a file that holds the port and
+the token.  Its name follows from what the process does, so that all servers of a user find the same one.
+Whoever cannot read the folder cannot talk to the engine; on a Unix socket both sides also look who the other is.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 import os
 import secrets
 import socket
 import stat
+import sys
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 
 from monkeycode_lsp import folders
+from monkeycode_lsp.engines.local.peers import Peer, peer_of
+from monkeycode_lsp.errors import EngineUnavailableError
 
 LOOPBACK = os.name == "nt"
 """Whether this system needs the loopback kind."""
 _LONGEST_SOCKET_PATH = 100
 """Unix sockets are named by at most 104 bytes on some systems."""
-
-_TEMPORARY = "monkeycode-engine-"
-_SOCKET = "engine.sock"
+_PREFIX = "engine-"
+_LONGEST_NAME = f"{_PREFIX}0123456789ab.sock"
 _SHALLOW = ("/tmp", "/var/tmp")  # noqa: S108 - only as the parents of a private folder with a name of its own
 
 
-class Note(msgspec.Struct, frozen=True):
+class Address(msgspec.Struct, frozen=True):
     """What the file of the loopback kind holds."""
 
     port: int
     token: str
 
 
-def new_path() -> Path:
-    """A fresh name in our private folder, or in a private temporary one where that is too deep."""
+@dataclass(frozen=True)
+class Place:
+    """The files of one engine process, which share a name."""
+
+    socket: Path
+
+    @property
+    def key(self) -> str:
+        """What tells it from others."""
+        return self.socket.stem.removeprefix(_PREFIX)
+
+    @property
+    def note(self) -> Path:
+        """Says which process it is; see `registry`."""
+        return self.socket.with_suffix(".json")
+
+    @property
+    def lock(self) -> Path:
+        """Held by whoever starts it or clears up after it; see `startlock`."""
+        return self.socket.with_suffix(".lock")
+
+
+def place(key: str) -> Place:
+    """Where the process of this key is or would be.  Blocking.  Raises `EngineUnavailableError`, see `folder`."""
+    return Place(folder() / f"{_PREFIX}{key}.sock")
+
+
+def places() -> list[Place]:
+    """Every place that something is noted of.  Blocking.  Raises `EngineUnavailableError`, see `folder`."""
+    return [Place(note.with_suffix(".sock")) for note in sorted(folder().glob(f"{_PREFIX}*.json"))]
+
+
+def folder() -> Path:
+    """The user's private folder, or one for temporary files where that is too deep or cannot be written.
+
+    The same one for every process of the user.  Raises `EngineUnavailableError` where others could change it.
+    """
+    wanted = folders.runtime()
     with contextlib.suppress(OSError):  # a home that cannot be written
-        path = folders.private(folders.runtime()) / f"engine-{os.getpid()}-{secrets.token_hex(4)}.sock"
-        if _fits(path) and os.access(path.parent, os.W_OK):
-            return path
-    return Path(tempfile.mkdtemp(prefix=_TEMPORARY, dir=_temporary())) / _SOCKET
+        folders.private(wanted)
+        if not is_private(wanted):
+            raise EngineUnavailableError(
+                f"The folder {wanted} is not private, so nothing is started from it.",
+                remedy="It must be a folder of your own with mode 700: remove it, and it is made anew.",
+            )
+        if _fits(wanted) and os.access(wanted, os.W_OK):
+            return wanted
+    name = f"monkeycode-{_user()}-{hashlib.sha256(os.fsencode(wanted)).hexdigest()[:8]}"
+    for parent in dict.fromkeys([*(_SHALLOW if os.name == "posix" else ()), tempfile.gettempdir()]):
+        found = Path(parent, name)
+        with contextlib.suppress(OSError):
+            found.mkdir(mode=0o700, exist_ok=True)
+            if is_private(found) and _fits(found) and os.access(found, os.W_OK):
+                return found
+    raise EngineUnavailableError(
+        "There is no private folder for the engine's socket.", remedy="Set MONKEYCODE_HOME to a folder that can be written."
+    )
 
 
-def _temporary() -> str:
-    """The folder for temporary files, or a system's own where that is too deep."""
-    found = tempfile.gettempdir()
-    longest = f"{_TEMPORARY}12345678"
-    return next((folder for folder in (found, *_SHALLOW) if _fits(Path(folder, longest, _SOCKET)) and os.access(folder, os.W_OK)), found)
+def is_private(path: Path) -> bool:
+    """Whether it is a folder that only this user can use.  Raises `OSError`."""
+    found = path.lstat()
+    if sys.platform == "win32":
+        return stat.S_ISDIR(found.st_mode)  # the user's own folders are private there
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o077
 
 
-def _fits(path: Path) -> bool:
-    return len(os.fsencode(path)) <= _LONGEST_SOCKET_PATH
-
-
-def listen(path: Path, *, loopback: bool) -> tuple[socket.socket, str]:
+class Door:
     """A listening socket, reachable through `path`, and the token that clients must show."""
-    if not loopback:
-        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+
+    def __init__(self, path: Path, *, loopback: bool) -> None:
+        """Raises `OSError`."""
+        # The mutable state is whether it is open; it changes in `close` only.
+        self.path = path
+        self.token = ""
+        self._is_open = True
+        if loopback:
+            self.listener = socket.create_server(("127.0.0.1", 0))
+            self.token = secrets.token_hex(32)
+            _write(path, msgspec.json.encode(Address(self.listener.getsockname()[1], self.token)))
+            return
+        self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         mask = os.umask(0o177)
         try:
-            listener.bind(os.fspath(path))
+            self.listener.bind(os.fspath(path))
         finally:
             os.umask(mask)
-        listener.listen()
-        return listener, ""
-    listener = socket.create_server(("127.0.0.1", 0))
-    token = secrets.token_hex(32)
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(handle, "wb") as file:
-        file.write(msgspec.json.encode(Note(listener.getsockname()[1], token)))
-    return listener, token
+        self.listener.listen(socket.SOMAXCONN)
+
+    def accept(self) -> socket.socket | None:
+        """The next connection of a process of ours; None: the door is closed."""
+        while True:
+            try:
+                connection, _ = self.listener.accept()
+            except OSError:
+                return None
+            peer = peer_of(connection)
+            if peer is None or peer.is_ours:
+                return connection
+            connection.close()
+
+    def close(self) -> None:
+        """Let nobody in any more.  The path is freed first: as long as somebody answers there, nobody else takes it."""
+        if self._is_open:
+            self._is_open = False
+            remove(self.path)
+            with contextlib.suppress(OSError):
+                self.listener.shutdown(socket.SHUT_RDWR)  # wakes whoever accepts
+            self.listener.close()
 
 
-async def connect(path: Path) -> tuple[asyncio.StreamReader, asyncio.StreamWriter, str]:
-    """A connection to whoever listens at `path`, and the token to show.  Raises `OSError`."""
-    note = _note(path)
-    if note is None:
-        reader, writer = await asyncio.open_unix_connection(path)
-        return reader, writer, ""
-    reader, writer = await asyncio.open_connection("127.0.0.1", note.port)
-    return reader, writer, note.token
+@dataclass(frozen=True)
+class Connection:
+    """A client's end."""
+
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+    token: str
+    """What it must show."""
+    peer: Peer | None
+
+
+async def connect(path: Path) -> Connection:
+    """A connection to whoever listens at `path`.  Raises `OSError`."""
+    address = await asyncio.to_thread(_address, path)
+    if address is not None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", address.port)
+        return Connection(reader, writer, address.token, None)
+    if sys.platform == "win32":
+        raise ConnectionRefusedError(f"{path} does not name an engine process")
+    reader, writer = await asyncio.open_unix_connection(path)
+    peer = peer_of(writer.get_extra_info("socket"))
+    if peer is not None and not peer.is_ours:
+        writer.transport.abort()
+        raise PermissionError(f"{path} belongs to another user's process")
+    return Connection(reader, writer, "", peer)
 
 
 def remove(path: Path) -> None:
-    """Take away what `listen` and `new_path` made; may be called by both sides."""
-    path.unlink(missing_ok=True)
-    if path.parent.name.startswith(_TEMPORARY):
+    """Take away a file of a place, and a temporary folder that is empty then."""
+    with contextlib.suppress(OSError):
+        path.unlink(missing_ok=True)
+    if path.parent != folders.runtime():
         with contextlib.suppress(OSError):
             path.parent.rmdir()
 
 
-def _note(path: Path) -> Note | None:
+def _address(path: Path) -> Address | None:
     """What the file of the loopback kind says; None: it is a Unix socket."""
-    if stat.S_ISSOCK(path.stat().st_mode):
+    if stat.S_ISSOCK(path.lstat().st_mode):
         return None
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Note)
+        return msgspec.json.decode(path.read_bytes(), type=Address)
     except msgspec.MsgspecError as exc:
         raise ConnectionRefusedError(f"{path} does not name an engine process") from exc
+
+
+def _write(path: Path, content: bytes) -> None:
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+    except OSError:
+        path.unlink()
+        raise
+
+
+def _fits(parent: Path) -> bool:
+    return len(os.fsencode(parent / _LONGEST_NAME)) <= _LONGEST_SOCKET_PATH
+
+
+def _user() -> str:
+    return "" if sys.platform == "win32" else str(os.geteuid())

@@ -86,10 +86,6 @@ class Runtime(Vocabulary, Protocol):
         """Drop everything from position `n_tokens` on; False: it could not, and everything is dropped."""
         ...
 
-    def copy(self, source: int, target: int) -> None:
-        """Make `target` hold what `source` holds."""
-        ...
-
     def sampler(self, ask: Generate) -> Sampler:
         """For one answer.  Raises `GenerationError` for a grammar that cannot be read."""
         ...

@@ -1,19 +1,12 @@
-"""The engine process's inside: clients, their asks, and the one thread that decodes.
+"""The engine process's inside: asks go from its clients to the decoder, and what comes of them goes back.
 
-`Service.run` is that thread.  Each client has a thread that reads from it; the clients' sockets are
-written to by whoever has something to say.  A client that misbehaves or is too slow loses its own
-connection, nothing else.
+`Service.run` is the one thread that decodes.  It takes up whatever has come between two steps; who goes first is the decoder's
+business.
 """
 
 from __future__ import annotations
 
-import contextlib
-import hmac
 import logging
-import os
-import socket
-import struct
-import threading
 import time
 from collections.abc import Callable
 from typing import TypeAlias
@@ -22,199 +15,122 @@ import msgspec
 
 from monkeycode_lsp.engines.local import wire
 from monkeycode_lsp.engines.local.backlog import Backlog, Job
-from monkeycode_lsp.engines.local.decoder import Decoder, GenerationError, LoadError
+from monkeycode_lsp.engines.local.decoder import Decoder, LoadError
+from monkeycode_lsp.engines.local.host import Client, Host, Limits
+from monkeycode_lsp.engines.local.registry import Entry
+from monkeycode_lsp.engines.local.rendezvous import Door
 
 logger = logging.getLogger(__name__)
-
-_SLOW_CLIENT_S = 2
-"""A client that takes nothing for so long holds up all others."""
-_READ_BYTES = 65_536
-
-
-class Limits(msgspec.Struct, frozen=True):
-    """How long the process stays without work."""
-
-    linger_s: float = 0.0
-    """After the last client has gone."""
-    first_client_s: float = 60.0
-    """Until the first client comes."""
-    idle_s: float = 0.0
-    """Without an ask, though there are clients; 0: for ever."""
-
-
-class Client:
-    """The worker's end of one connection."""
-
-    def __init__(self, connection: socket.socket) -> None:
-        # The mutable state is the connection; frames are written whole, under `_writing`.
-        self._connection = connection
-        self._writing = threading.Lock()
-        timeout = struct.pack("L", _SLOW_CLIENT_S * 1000) if os.name == "nt" else struct.pack("ll", _SLOW_CLIENT_S, 0)
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, timeout)
-
-    def send(self, message: wire.FromWorker) -> None:
-        """Say something; a client that does not listen is cut off, which its reading thread notices."""
-        try:
-            with self._writing:
-                self._connection.sendall(wire.encode(message))
-        except OSError:
-            self.cut()
-
-    def receive(self) -> bytes:
-        """The next bytes; none: it has gone."""
-        try:
-            return self._connection.recv(_READ_BYTES)
-        except OSError:
-            return b""
-
-    def cut(self) -> None:
-        """End the connection: its reading thread wakes, and closes it."""
-        with contextlib.suppress(OSError):
-            self._connection.shutdown(socket.SHUT_RDWR)
-
-    def close(self) -> None:
-        """Give the descriptor back; for the reading thread only."""
-        self.cut()
-        self._connection.close()
-
 
 ClientJob: TypeAlias = Job[Client]
 
 
 class Service:
-    """Serves one decoder to all clients that come to one listening socket."""
+    """Serves one decoder to all clients that come to one door.  See `Served`."""
 
     def __init__(
-        self, *, make_decoder: Callable[[], Decoder], listener: socket.socket, token: str = "", limits: Limits | None = None
+        self, *, make_decoder: Callable[[], Decoder], door: Door, entry: Entry, limits: Limits, overdue: Callable[[], None]
     ) -> None:
-        # The mutable state is the set of clients, what a new one is told, and until when nobody may be there;
-        # it changes under `_lock` only.  The decoder belongs to the thread of `run`.
+        # The mutable state is the decoder, which belongs to the thread of `run` but for its totals, and when the model
+        # was loaded.
         self._make_decoder = make_decoder
         self._decoder: Decoder | None = None
-        self._listener = listener
-        self._token = token
-        self._limits = limits or Limits()
+        self._entry = entry
         self._backlog: Backlog[Client] = Backlog()
-        self._lock = threading.Lock()
-        self._clients: set[Client] = set()
-        self._greeting: list[wire.FromWorker] = []
-        self._has_come = threading.Event()
-        self._alone_until = 0.0
+        self._loaded_at: float | None = None
+        self.host = Host(door=door, entry=entry, served=self, limits=limits, overdue=overdue)
 
     def run(self) -> bool:
-        """Wait for a client, load, then decode until nobody needs it any more.  False: it could not be loaded."""
-        threading.Thread(target=self._accept, name="accept", daemon=True).start()
+        """Wait for a client, load, then decode until it is time to leave.  False: it could not be loaded."""
+        self.host.start()
         # A crash while loading must find somebody who was told what came before it.
-        if not self._has_come.wait(self._limits.first_client_s):
+        if not self.host.wait_for_client():
             return True
         try:
             decoder = self._decoder = self._make_decoder()
-            self._tell(wire.Starting(decoder.build()))
-            self._tell(decoder.load())
+            self.host.tell(wire.Starting(decoder.build()))
+            self._is_ready(decoder.load())
         except LoadError as exc:
-            self._tell(wire.LoadFailed(exc.kind, exc.message))
+            self.host.tell(wire.LoadFailed(exc.kind, exc.message))
             return False
-        last_ask = time.monotonic()
-        while (left_s := self._time_left(last_ask)) is None or left_s > 0:
-            job = self._backlog.take(left_s)
-            if job is not None:
-                self._answer(decoder, job)
-                last_ask = time.monotonic()
+        while not self.host.is_leaving:
+            self._turn(decoder)
         return True
 
     def close(self) -> None:
         """Let all clients go, and free the model."""
-        self._listener.close()
-        with self._lock:
-            clients = list(self._clients)
-        for client in clients:
-            client.cut()
-        if self._decoder is not None:
-            self._decoder.close()
-
-    def _time_left(self, last_ask: float) -> float | None:
-        """Seconds until the process should leave; None: there is no such time."""
-        now = time.monotonic()
-        with self._lock:
-            if not self._clients:
-                return self._alone_until - now
-        return last_ask + self._limits.idle_s - now if self._limits.idle_s else None
-
-    def _tell(self, message: wire.FromWorker) -> None:
-        """Tell all clients, those too that are still to come."""
-        with self._lock:
-            self._greeting.append(message)
-            clients = list(self._clients)
-        for client in clients:
-            client.send(message)
-
-    def _answer(self, decoder: Decoder, job: ClientJob) -> None:
-        answer: wire.Done | wire.Failed | None = None
+        self.host.ending()
         try:
-            for event in decoder.generate(job.ask, job.cancelled.is_set):
-                if isinstance(event, wire.Done):
-                    answer = event
-                else:
-                    job.owner.send(event)
-        except GenerationError as exc:
-            answer = wire.Failed(job.ask.id, exc.kind, exc.message, limit_tokens=exc.limit_tokens)
-        except Exception as exc:
-            # The outermost handler of this process: one broken ask must not take the model from all windows.
-            logger.exception("An ask could not be answered.")
-            answer = wire.Failed(job.ask.id, "internal", f"{type(exc).__name__} in the engine process.")
-        # Forgotten before it is answered: the client may use the id again as soon as it reads the answer.
-        self._backlog.done(job)
-        job.owner.send(answer or wire.Failed(job.ask.id, "internal", "The decoder gave no end."))
-
-    def _accept(self) -> None:
-        while True:
-            try:
-                connection, _ = self._listener.accept()
-            except OSError:
-                return
-            threading.Thread(target=self._listen_to, args=(Client(connection),), name="client", daemon=True).start()
-
-    def _listen_to(self, client: Client) -> None:
-        frames = wire.frames_from_client()
-        try:
-            while data := client.receive():
-                for message in frames.feed(data):
-                    self._handle(client, message)
-        except ValueError as exc:
-            logger.warning("A client was cut off: %s.", exc)
+            if self._decoder is not None:
+                self._decoder.close()
         finally:
-            self._forget(client)
+            self.host.close()
 
-    def _handle(self, client: Client, message: wire.FromClient) -> None:
-        with self._lock:
-            known = client in self._clients
-        if isinstance(message, wire.Hello):
-            self._welcome(client, message)
-        elif not known:
-            raise wire.FrameError("it did not say hello")
-        elif isinstance(message, wire.Generate):
+    def hear(self, client: Client, message: wire.Generate | wire.Cancel) -> None:
+        """See `Served.hear`."""
+        if isinstance(message, wire.Generate):
             if not self._backlog.put(Job(client, message)):
                 client.send(wire.Failed(message.id, "busy", "Too many asks wait already."))
         elif job := self._backlog.cancel(client, message.id):
             client.send(wire.Done(job.ask.id, "cancelled"))
 
-    def _welcome(self, client: Client, hello: wire.Hello) -> None:
-        if hello.version != wire.VERSION:
-            raise wire.FrameError(f"it speaks version {hello.version}, this is {wire.VERSION}")
-        if not hmac.compare_digest(hello.token.encode(), self._token.encode()):
-            raise wire.FrameError("its token is wrong")
-        # Sent under the lock, so that nothing that `_tell` says overtakes it.
-        with self._lock:
-            self._clients.add(client)
-            for message in self._greeting:
-                client.send(message)
-        self._has_come.set()
-
-    def _forget(self, client: Client) -> None:
-        client.close()
-        with self._lock:
-            if client in self._clients:
-                self._clients.remove(client)
-                if not self._clients:
-                    self._alone_until = time.monotonic() + self._limits.linger_s
+    def forget(self, client: Client) -> None:
+        """See `Served.forget`."""
         self._backlog.drop(client)
+
+    def idle_since(self) -> float | None:
+        """See `Served.idle_since`."""
+        since = self._backlog.idle_since
+        return None if since is None or self._loaded_at is None else max(since, self._loaded_at)
+
+    def describe(self) -> wire.Status:
+        """See `Served.describe`."""
+        totals = self._decoder.totals if self._decoder is not None else wire.Totals()
+        n_unseen = self._backlog.n_unseen
+        totals = msgspec.structs.replace(totals, asks=totals.asks + n_unseen, cancelled=totals.cancelled + n_unseen)
+        return wire.Status(pid=0, name=self._entry.note.name, since=0.0, clients=0, running=self._backlog.n_jobs, totals=totals)
+
+    def end(self) -> None:
+        """See `Served.end`: an answer that is not whole is left, because it may be asked of the next process."""
+        for job in self._backlog.at_work():
+            job.cancelled.set()
+        self._backlog.wake()
+
+    def _is_ready(self, ready: wire.Ready) -> None:
+        self._loaded_at = time.monotonic()
+        self._entry.update(msgspec.structs.replace(self._entry.note, name=f"{ready.name} {ready.quantization}".strip(), on_gpu=ready.on_gpu))
+        self.host.tell(ready)
+
+    def _turn(self, decoder: Decoder) -> None:
+        come, gone = self._backlog.drain()
+        try:
+            for job in gone:
+                decoder.drop(job)
+            for job in come:
+                decoder.begin(job, job.ask, job.cancelled.is_set)
+            steps = decoder.step(self._backlog.is_urgent) if decoder.busy else None
+        except Exception as exc:
+            # The outermost handler of this process: one broken batch must not take the model from all windows.
+            logger.exception("A batch could not be decoded.")
+            if not self._give_up(decoder, f"{type(exc).__name__} in the engine process."):
+                raise
+            return
+        if steps is None:
+            self._backlog.wait()
+            return
+        for step in steps:
+            if isinstance(step.job, Job):
+                self._answer(step.job, step.event)
+
+    def _answer(self, job: ClientJob, event: wire.Delta | wire.Done | wire.Failed) -> None:
+        # Forgotten before it is answered: the client may use the id again as soon as it reads the answer.
+        if isinstance(event, wire.Delta) or self._backlog.done(job):
+            job.owner.send(event)
+
+    def _give_up(self, decoder: Decoder, message: str) -> bool:
+        """Fail all that was at work.  False: there was nothing, so the decoder is broken and not the batch."""
+        jobs = self._backlog.at_work()
+        for job in jobs:
+            decoder.drop(job)
+            self._answer(job, wire.Failed(job.ask.id, "internal", message))
+        return bool(jobs)

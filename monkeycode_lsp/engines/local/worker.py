@@ -1,50 +1,48 @@
-"""The process that owns the model: `python -m monkeycode_lsp.engines.local.worker --socket PATH --model FILE`.
+"""The process that owns the model: `python -m monkeycode_lsp.engines.local.worker --socket PATH --options JSON`.
 
-Its descriptor 1 closes (becomes descriptor 2) as soon as clients can connect; whatever the library
-prints lands on stderr.  With `--with-parent` it ends when its stdin does, however its parent died.
+It is nobody's: whoever started it may go.  Its descriptor 1 closes (becomes descriptor 2) as soon as clients can connect; if
+they never can, the reason is written there first.  Whatever the library prints lands on stderr, which is its log.
 """
 
 from __future__ import annotations
 
 import argparse
-import contextlib
 import faulthandler
 import logging
 import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
 
-from monkeycode_lsp.engines.local import rendezvous, wire
+from monkeycode_lsp.engines.local import jsontext, logfile, rendezvous, wire
 from monkeycode_lsp.engines.local.decoder import Decoder, LoadError, Options
-from monkeycode_lsp.engines.local.service import Limits, Service
+from monkeycode_lsp.engines.local.host import Limits
+from monkeycode_lsp.engines.local.registry import Entry, Note
+from monkeycode_lsp.engines.local.rendezvous import Door, Place
+from monkeycode_lsp.engines.local.service import Service
 
 if sys.platform != "win32":
     import resource
 
 CANNOT_LOAD = 3
-"""Exit status after `LoadFailed`; any other that is not 0 is a crash."""
+"""Exit status after `LoadFailed` …"""
+CANNOT_LISTEN = 4
+"""… and where no client can ever connect; any other that is not 0 is a crash."""
+_LOG_CHECK_S = 60.0
+
+logger = logging.getLogger(__name__)
 
 
 def main(argv: Sequence[str] | None = None, *, make_decoder: Callable[[Options], Decoder] | None = None) -> int:
     """Run one of the three modes and return the exit status."""
     args = _parser().parse_args(argv)
-    _settle()
-    options = Options(
-        model=args.model,
-        gpu_layers=args.gpu_layers,
-        gpu_share=args.gpu_share,
-        extra_buffers=not args.no_extra_buffers,
-        context_tokens=args.context_tokens,
-        batch_tokens=args.batch_tokens,
-        threads=args.threads,
-        flash_attention=not args.no_flash_attention,
-        mmap=not args.no_mmap,
-    )
+    options = jsontext.load(args.options, Options) if args.options else Options(model=Path())
+    _settle(options)
 
     def make() -> Decoder:
         return (make_decoder or _llama_decoder)(options)
@@ -55,41 +53,39 @@ def main(argv: Sequence[str] | None = None, *, make_decoder: Callable[[Options],
 
 
 def _parser() -> argparse.ArgumentParser:
-    defaults = Options(model=Path())
     limits = Limits()
     parser = argparse.ArgumentParser(prog="monkeycode engine process", description="Owns one model and answers over a private socket.")
     mode = parser.add_mutually_exclusive_group(required=True)
     mode.add_argument("--socket", type=Path, help="where clients connect; made here, removed at the end")
     mode.add_argument("--self-test", action="store_true", help="load the model, decode a few tokens, say how it went, leave")
     mode.add_argument("--build-info", action="store_true", help="say how llama.cpp was built, leave")
+    parser.add_argument("--options", default="", help="how the model is loaded, as JSON")
+    parser.add_argument("--note", default="", help="what others may know without asking, as JSON")
     parser.add_argument("--loopback", action="store_true", help="listen on 127.0.0.1 and write port and token to the socket's path")
-    parser.add_argument("--with-parent", action="store_true", help="leave when standard input is closed")
     parser.add_argument("--linger", type=float, default=limits.linger_s, help="seconds to stay after the last client has gone")
     parser.add_argument("--idle", type=float, default=limits.idle_s, help="seconds to stay without an ask; 0: for ever")
-    parser.add_argument("--model", type=Path, default=defaults.model)
-    parser.add_argument("--gpu-layers", type=int, default=defaults.gpu_layers)
-    parser.add_argument("--gpu-share", type=float, default=defaults.gpu_share)
-    parser.add_argument("--no-extra-buffers", action="store_true")
-    parser.add_argument("--context-tokens", type=int, default=defaults.context_tokens)
-    parser.add_argument("--batch-tokens", type=int, default=defaults.batch_tokens)
-    parser.add_argument("--threads", type=int, default=defaults.threads)
-    parser.add_argument("--no-flash-attention", action="store_true")
-    parser.add_argument("--no-mmap", action="store_true")
     return parser
 
 
-def _settle() -> None:
-    """Make this process a quiet child: no core files of a gigabyte, no dying with the terminal's Ctrl-C."""
-    logging.basicConfig(stream=sys.stderr, format="%(levelname)s %(message)s", level=logging.WARNING)
+def _settle(options: Options) -> None:
+    """Make this process a quiet one: no core files of a gigabyte, no dying with a terminal's Ctrl-C, behind other programs."""
+    logging.basicConfig(stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s", level=logging.WARNING)
     faulthandler.enable()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    if sys.platform != "win32":
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    try:
+        if sys.platform != "win32":
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+            if options.nice:
+                os.nice(options.nice)
+        if sys.platform == "linux" and options.affinity:
+            os.sched_setaffinity(0, options.affinity)
+    except (OSError, ValueError) as exc:
+        logger.warning("The process cannot step back as it was told: %s.", exc)
 
 
 def _llama_decoder(options: Options) -> Decoder:
     try:
-        from monkeycode_lsp.engines.local.llama import LlamaDecoder  # noqa: PLC0415 - heavy, and may be missing
+        from monkeycode_lsp.engines.local.llama.decoder import LlamaDecoder  # noqa: PLC0415 - heavy, and may be missing
     except (ImportError, OSError, RuntimeError, AttributeError) as exc:
         # Missing, of another version, or built against libraries that are not here.
         raise LoadError("runtime", str(exc)) from exc
@@ -116,31 +112,51 @@ def _check(make: Callable[[], Decoder], *, load: bool) -> int:
 
 
 def _serve(make: Callable[[], Decoder], args: argparse.Namespace) -> int:
-    listener, token = rendezvous.listen(args.socket, loopback=args.loopback)
-
-    def leave(*_: object) -> None:
-        # In the middle of a native call there is no other way out.
-        rendezvous.remove(args.socket)
-        os._exit(0)
-
-    signal.signal(signal.SIGTERM, leave)
-    if args.with_parent:
-        threading.Thread(target=_watch_parent, args=(leave,), name="parent", daemon=True).start()
-    # Only now: its end tells the parent that clients can connect.
-    os.close(_claim_stdout())
-    service = Service(make_decoder=make, listener=listener, token=token, limits=Limits(linger_s=args.linger, idle_s=args.idle))
+    stdout = _claim_stdout()
+    place = Place(args.socket)
+    try:
+        # Under the lock of whoever starts us: nobody else is about to listen here.
+        door = Door(place.socket, loopback=args.loopback)
+        note = jsontext.load(args.note, Note)
+        try:
+            entry = Entry(place, msgspec.structs.replace(note, pid=os.getpid(), since=time.time()))
+        except OSError:
+            door.close()
+            raise
+    except OSError as exc:
+        os.write(stdout, f"{exc.strerror or exc}".encode(errors="replace"))
+        return CANNOT_LISTEN
+    limits = Limits(linger_s=args.linger, idle_s=args.idle)
+    service = Service(make_decoder=make, door=door, entry=entry, limits=limits, overdue=lambda: os._exit(0))
+    _await_signal(service.host.leave)
+    if note.log:
+        threading.Thread(target=_bound_log, name="log", daemon=True).start()
+    # Only now: its end tells whoever started us that clients can connect.
+    os.close(stdout)
     try:
         return 0 if service.run() else CANNOT_LOAD
     finally:
         service.close()
-        rendezvous.remove(args.socket)
 
 
-def _watch_parent(leave: Callable[[], None]) -> None:
-    with contextlib.suppress(OSError):
-        while os.read(0, 1024):
-            pass
-    leave()
+def _await_signal(leave: Callable[[], None]) -> None:
+    """Leave on SIGTERM.  A thread of its own waits for it: the main one may be inside a native call for long."""
+    if sys.platform == "win32":
+        return  # there it ends the process at once
+    signals = {signal.SIGTERM, signal.SIGHUP}
+    signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+
+    def wait() -> None:
+        signal.sigwait(signals)
+        leave()
+
+    threading.Thread(target=wait, name="signals", daemon=True).start()
+
+
+def _bound_log() -> None:
+    while True:
+        time.sleep(_LOG_CHECK_S)
+        logfile.bound(2)
 
 
 def _claim_stdout() -> int:

@@ -1,0 +1,32 @@
+"""Segments to tokens, over a vocabulary of bytes."""
+
+from __future__ import annotations
+
+from monkeycode_lsp.domain import Control, Plain
+from monkeycode_lsp.engines.local.tokens import common_prefix, prompt_tokens
+from tests.unit.engines.local.toy import CONTROLS, ToyRuntime
+
+
+def test_begin_of_text_comes_once_and_first():
+    bos = CONTROLS["<bos>"]
+    assert prompt_tokens(ToyRuntime(bos=bos), (Plain("a"),)) == [bos, 97]
+    assert prompt_tokens(ToyRuntime(bos=bos), (Control("<bos>"), Plain("a"))) == [bos, 97]
+    assert prompt_tokens(ToyRuntime(), (Plain("1, "), Control("<mid>"), Plain(", 5"))).count(bos) == 0
+
+
+def test_an_empty_prompt_still_reads_something():
+    assert prompt_tokens(ToyRuntime(), ()) == [0]
+
+
+def test_plain_text_never_becomes_a_control_token_even_where_the_vocabulary_would_make_it_one():
+    runtime = ToyRuntime(words=("<mid>", "<pre>"))
+    tokens = prompt_tokens(runtime, (Control("<pre>"), Plain("a<mid>b<pre><mid>"), Control("<mid>")))
+    assert tokens == [300, *b"a<mid>b<pre><mid>", 301]
+
+
+def test_neighbouring_pieces_of_text_are_read_as_one():
+    assert prompt_tokens(ToyRuntime(words=("<mid>",)), (Plain("a<m"), Plain("id>b"))) == [97, 301, 98]
+
+
+def test_the_common_prefix_is_counted_in_tokens():
+    assert [common_prefix(*pair) for pair in (([], [1]), ([1, 2], [1, 2, 3]), ([1, 2], [1, 3]), ([1], [2]))] == [0, 2, 1, 0]

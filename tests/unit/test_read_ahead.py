@@ -1,0 +1,105 @@
+"""Reading a document before the first ask."""
+
+from __future__ import annotations
+
+import asyncio
+
+import msgspec
+import pytest
+
+from monkeycode_lsp import config
+from monkeycode_lsp.domain import Plain, Priority
+from monkeycode_lsp.engines.scripted import Answer, ScriptedEngine
+from monkeycode_lsp.read_ahead import ReadAhead, whole
+from tests.unit.places import ask
+from tests.unit.test_completer import Pipeline, until
+
+
+class Engine(ScriptedEngine):
+    """As the local engine: it can read only."""
+
+    reads = True
+
+    async def ready(self):
+        return msgspec.structs.replace(await super().ready(), reads_ahead=self.reads)
+
+
+def opened(text, uri="file:///w/app.py"):
+    return msgspec.structs.replace(ask("‸" + text).snapshot, uri=uri)
+
+
+async def model(engine):
+    return await engine.ready()
+
+
+async def test_a_small_document_is_read_whole_and_nobody_waits_for_it():
+    engine = Engine([""])
+    ahead = ReadAhead(engine, config.Config(), rest_s=0)
+    ahead.begin(opened("import os\n\nx = 1\n"), await model(engine), scale=1)
+    await until(lambda: engine.prompts)
+    (read,) = engine.prompts
+    assert (read.max_tokens, read.priority, read.session) == (0, Priority.WARM_UP, "file:///w/app.py")
+    assert Plain("import os\n\nx = 1\n") in read.segments
+
+
+async def test_of_many_documents_opened_at_once_the_last_is_read():
+    engine = Engine([""])
+    ahead = ReadAhead(engine, config.Config(), rest_s=0)
+    for n in range(5):
+        ahead.begin(opened("x\n", f"file:///{n}.py"), await model(engine), scale=1)
+    await until(lambda: engine.prompts and not engine.n_running)
+    assert [read.session for read in engine.prompts] == ["file:///4.py"]
+
+
+async def test_a_document_that_is_closed_is_read_no_more_and_another_one_is():
+    engine = Engine([Answer(first_delay_ms=60_000)])
+    ahead = ReadAhead(engine, config.Config(), rest_s=0)
+    ahead.begin(opened("x\n"), await model(engine), scale=1)
+    await until(lambda: engine.n_running)
+    ahead.stop("file:///another.py")
+    await asyncio.sleep(0)
+    assert engine.n_running == 1
+    ahead.stop("file:///w/app.py")
+    await until(lambda: not engine.n_running)
+
+
+@pytest.mark.parametrize("text", ["", "\n  \n", "a long line of code\n" * 2000])
+async def test_what_says_nothing_or_does_not_fit_is_not_read(text):
+    assert whole(opened(text), await model(Engine([""])), config.Config(), scale=1) is None
+
+
+async def test_an_engine_that_would_answer_is_not_bothered():
+    engine = Engine([""])
+    engine.reads = False
+    ahead = ReadAhead(engine, config.Config(), rest_s=0)
+    ahead.begin(opened("x\n"), await model(engine), scale=1)
+    await asyncio.sleep(0.01)
+    assert engine.prompts == []
+
+
+async def test_an_engine_that_fails_costs_nothing():
+    engine = Engine([Answer(fault="unavailable")])
+    ahead = ReadAhead(engine, config.Config(), rest_s=0)
+    ahead.begin(opened("x\n"), await model(engine), scale=1)
+    await until(lambda: engine.prompts and not engine.n_running)
+
+
+async def test_what_was_opened_before_the_engine_was_ready_is_read_as_soon_as_it_is():
+    engine = Engine([""])
+    pipeline = Pipeline(engine=engine)
+    pipeline.completer.opened(opened("x = 1\n"))
+    await pipeline.completer.warm()
+    async with asyncio.timeout(5):
+        while not engine.prompts:
+            await asyncio.sleep(0.01)
+    assert engine.prompts[0].max_tokens == 0
+    await pipeline.completer.retire(close_engine=True)
+
+
+async def test_a_secret_file_is_not_read():
+    engine = Engine([""])
+    pipeline = Pipeline(engine=engine)
+    await pipeline.completer.warm()
+    pipeline.completer.opened(opened("TOKEN=1\n", "file:///w/.env"))
+    assert pipeline.completer._newest is None
+    assert pipeline.completer._ahead._task is None
