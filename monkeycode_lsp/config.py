@@ -44,7 +44,7 @@ class Local(msgspec.Struct, frozen=True, rename="camel"):
     nice: Annotated[int, Meta(ge=0, le=19)] = 5
     """How far the engine steps back behind other programs, such as the editor; 0: not at all."""
     affinity: str = ""
-    """Processors that the engine may use, such as `0-3,8`; empty: all."""
+    """On Linux: processors that the engine may use, such as `0-3,8`; empty: all."""
     flash_attention: bool = True
     """Used where a GPU computes it; on a CPU it slows generation down and stays off, unless the KV cache is quantized."""
     kv_type: Literal["f16", "q8_0"] = "f16"

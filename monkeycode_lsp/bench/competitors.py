@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import json
+import os
 import sys
 import time
 from collections.abc import AsyncIterator
@@ -19,6 +20,7 @@ from monkeycode_lsp.bench.engine_report import DIRECT, SERVER, Answer
 from monkeycode_lsp.config import Local
 from monkeycode_lsp.domain import Prompt
 from monkeycode_lsp.engines.local import hardware
+from monkeycode_lsp.engines.local.child import PATIENT
 from monkeycode_lsp.prompt import as_text
 
 _END_S = 5.0
@@ -56,7 +58,7 @@ class Process(NamedTuple):
     @classmethod
     @asynccontextmanager
     async def running(cls, module: str, settings: Local, model: Path) -> AsyncIterator[Self]:
-        """Started with these settings; gone with the block."""
+        """Started with these settings, and with our engine's patience of threads; gone with the block."""
         options = msgspec.to_builtins(settings) | {
             "model": str(model),
             "threads": settings.threads or hardware.physical_cores(),
@@ -67,7 +69,7 @@ class Process(NamedTuple):
         pipe = asyncio.subprocess.PIPE
         command = (sys.executable, "-P", "-m", f"monkeycode_lsp.bench.{module}", json.dumps(options))
         child = await asyncio.create_subprocess_exec(
-            *command, stdin=pipe, stdout=pipe, stderr=asyncio.subprocess.DEVNULL, limit=_LONGEST_LINE
+            *command, stdin=pipe, stdout=pipe, stderr=asyncio.subprocess.DEVNULL, limit=_LONGEST_LINE, env={**PATIENT, **os.environ}
         )
         assert child.stdin is not None  # noqa: S101 - made above
         assert child.stdout is not None  # noqa: S101 - made above
@@ -133,7 +135,7 @@ class LlamaServer:
             version, address = await process.line()
             async with httpx.AsyncClient(base_url=address, trust_env=False, timeout=_ANSWER_S) as client:
                 async with asyncio.timeout(_ANSWER_S):
-                    while not await _is_healthy(client):
+                    while not await _is_healthy(client):  # noqa: ASYNC110 - another process has no events of ours
                         await asyncio.sleep(_POLL_S)
                 yield cls(client, version)
 

@@ -51,7 +51,7 @@ async def run(
     busy = busy_cores(_LOOK_S)
     threads = settings.threads or physical_cores()
     with own_home() as home:
-        stage = Stage(settings=settings, model=model.absolute(), plan=plan, home=home, against=against, say=say)
+        stage = Stage(settings=settings, model=model, plan=plan, home=home, against=against, say=say)
         parts: list[Part] = []
         try:
             for name, measure in PARTS.items():

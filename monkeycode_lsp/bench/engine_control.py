@@ -61,8 +61,8 @@ async def drafts(stage: Stage) -> Part:
         f"An answer of {plan.answer_tokens} tokens to a prompt that was read before.",
         {way: Asks.of(of_one) for way, of_one in answers.items()},
         (
-            at_most("whole answer, right draft / no draft", ratio["right draft"], RIGHT_RATIO, "×"),
-            at_most("whole answer, useless draft / no draft", ratio["useless draft"], USELESS_RATIO, "×"),
+            at_most("whole answer, right draft / no draft", ratio["right draft"], RIGHT_RATIO, "x"),
+            at_most("whole answer, useless draft / no draft", ratio["useless draft"], USELESS_RATIO, "x"),
             at_most("answers that a draft changed", float(n_differ), 0.0),
         ),
     )
@@ -157,5 +157,3 @@ async def _while_reading(stage: Stage, ours: Ours, other: Prompt) -> tuple[list[
         closed_ms = (time.perf_counter() - began) * 1e3
         times.append((closed_ms, (await ours.ask(other)).first_ms))
     return times, token_ms * stage.settings.batch_tokens
-
-

@@ -30,7 +30,7 @@ async def windows(stage: Stage) -> Part:
     ]
     async with AsyncExitStack() as stack:
         more = [await stack.enter_async_context(Ours.running(stage.settings, stage.model)) for _ in prompts[1:]]
-        crowds: dict[str, Sequence[System]] = {first.name: [first, *more]} | {other.name: [other] * len(prompts) for other in others}
+        crowds: dict[str, list[System]] = {first.name: [first, *more]} | {other.name: [other] * len(prompts) for other in others}
         answers: dict[str, list[Answer]] = {name: [] for name in crowds}
         rates: dict[str, list[float]] = {name: [] for name in crowds}
         for number in range(plan.window_rounds + 1):
@@ -57,7 +57,7 @@ async def parallel(stage: Stage) -> Part:
         async with AsyncExitStack() as stack:
             systems = await stage.start(stack, settings, leave_out=[DIRECT])
             found, rates = await _rounds(stage, systems, n_slots)
-        answers |= {f"{name} × {n_slots}": of_one for name, of_one in found.items()}
+        answers |= {f"{name} x {n_slots}": of_one for name, of_one in found.items()}
         figures += _rates(f"tokens per second of {n_slots}", rates, goal=PARALLEL_RATIO)
     return Part("parallel", "Generations at the same time, whose prompts begin alike.", asks(answers), tuple(figures))
 
@@ -91,5 +91,5 @@ def _rates(name: str, rates: dict[str, list[float]], *, goal: float | None = Non
     if SERVER in rates:
         ratio = statistics.median(our / their for our, their in zip(rates[OURS], rates[SERVER], strict=True))
         label = f"{name} / {SERVER}"
-        figures.append(Figure(label, ratio, "×") if goal is None else at_least(label, ratio, goal, "×"))
+        figures.append(Figure(label, ratio, "x") if goal is None else at_least(label, ratio, goal, "x"))
     return tuple(figures)

@@ -131,7 +131,7 @@ def first_ratio(answers: Mapping[str, Sequence[Answer]], other: str, goal: float
         return ()
     ratio = paired_ratio([answer.first_ms for answer in answers[OURS]], [answer.first_ms for answer in answers[other]])
     name = f"time to first token / {other}"
-    return (Figure(name, ratio, "×") if goal is None else at_most(name, ratio, goal, "×"),)
+    return (Figure(name, ratio, "x") if goal is None else at_most(name, ratio, goal, "x"),)
 
 
 def speed_ratio(answers: Mapping[str, Sequence[Answer]], other: str, goal: float | None = None) -> tuple[Figure, ...]:
@@ -145,4 +145,4 @@ def speed_ratio(answers: Mapping[str, Sequence[Answer]], other: str, goal: float
         return ()
     ratio = paired_ratio([pair[0] for pair in pairs], [pair[1] for pair in pairs])
     name = f"tokens per second / {other}"
-    return (Figure(name, ratio, "×") if goal is None else at_least(name, ratio, goal, "×"),)
+    return (Figure(name, ratio, "x") if goal is None else at_least(name, ratio, goal, "x"),)

@@ -45,7 +45,7 @@ async def warm(stage: Stage) -> Part:
         f"The same prompt again, up to {plan.answer_tokens} tokens answered.",
         asks(answers),
         (
-            at_least("prompt tokens reused", 1 - _most_read(answers), 1 - LETTER_SHARE),
+            at_least("prompt tokens reused", 1 - _most_read(answers), 1 - LETTER_SHARE, "share"),
             *first_ratio(answers, DIRECT, FIRST_RATIO),
             *speed_ratio(answers, DIRECT, SPEED_RATIO),
             *first_ratio(answers, SERVER),
@@ -67,7 +67,7 @@ async def letter(stage: Stage) -> Part:
         f"One letter more at the end of a prompt of {n_prompt(answers[OURS][0])} tokens.",
         asks(answers),
         (
-            at_most("prompt tokens read again", _most_read(answers), LETTER_SHARE),
+            at_most("prompt tokens read again", _most_read(answers), LETTER_SHARE, "share"),
             *first_ratio(answers, DIRECT, FIRST_RATIO),
             *speed_ratio(answers, DIRECT, SPEED_RATIO),
             *first_ratio(answers, SERVER),
@@ -110,7 +110,7 @@ async def documents(stage: Stage) -> Part:
         f"Two documents of {n_prompt(answers[OURS][0])} tokens in turn.",
         asks(answers),
         (
-            at_least("prompt tokens reused", 1 - _most_read(answers), 1 - LETTER_SHARE),
+            at_least("prompt tokens reused", 1 - _most_read(answers), 1 - LETTER_SHARE, "share"),
             *first_ratio(answers, DIRECT),
             *first_ratio(answers, SERVER),
         ),
@@ -120,5 +120,3 @@ async def documents(stage: Stage) -> Part:
 def _most_read(answers: Mapping[str, Sequence[Answer]]) -> float:
     """The largest share of a prompt that ours had to read."""
     return max(answer.read / n_prompt(answer) for answer in answers[OURS])
-
-

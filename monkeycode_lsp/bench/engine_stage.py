@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from pathlib import Path
 
 import msgspec
@@ -17,7 +17,7 @@ from monkeycode_lsp.config import Local
 from monkeycode_lsp.domain import Prompt
 from monkeycode_lsp.prompt import Family
 
-COMPETITORS = {DIRECT: Direct, SERVER: LlamaServer}
+COMPETITORS: dict[str, Callable[[Local, Path], AbstractAsyncContextManager[System]]] = {DIRECT: Direct.running, SERVER: LlamaServer.running}
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -45,7 +45,8 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 QUICK = Plan(
-    long_tokens=700,
+    short_tokens=250,
+    long_tokens=600,
     cold=1,
     warm=3,
     letters=5,
@@ -106,7 +107,7 @@ class Stage:
                 self.versions[name] = "not asked for"
             elif name not in leave_out:
                 try:
-                    system = await stack.enter_async_context(make.running(settings, self.model))
+                    system = await stack.enter_async_context(make(settings, self.model))
                     self.versions[name] = system.version
                     found.append(system)
                 except MissingError as exc:

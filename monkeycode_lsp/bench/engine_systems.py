@@ -21,7 +21,6 @@ from monkeycode_lsp.engines.local.native import NativeEngine
 REST_S = 0.1
 """Threads of the one spin on after its turn; the other's turn begins when they sleep."""
 _LEAVE_S = 10.0
-_POLL_S = 0.05
 
 
 class System(Protocol):
@@ -101,8 +100,5 @@ def own_home() -> Iterator[Path]:
 
 def _see_them_off(home: Path) -> None:
     """Wait until the processes of this home have left; who stays too long is ended."""
-    until = time.monotonic() + _LEAVE_S
-    while (left := processes.of_home(home)) and time.monotonic() < until:
-        time.sleep(_POLL_S)
-    for pid in left:
+    for pid in processes.wait_gone(home, _LEAVE_S):
         processes.kill(pid)

@@ -94,7 +94,7 @@ async def kills(stage: Stage) -> Part:
         tallies = await asyncio.gather(*asking)
         alive = sum(client.process.returncode is None for client in clients)
         n_zombies = processes.zombies([client.process.pid for client in clients])
-    await _gone(stage.home)
+    await asyncio.to_thread(processes.wait_gone, stage.home, _BACK_S)
     sockets = [path for path in stage.home.rglob("*") if path.is_socket()]
     asked, empty, without = (sum(tally[at] for tally in tallies) for at in range(3))
     return Part(
@@ -174,12 +174,6 @@ def _hosts(home: Path, clients: list[Client]) -> list[int]:
     """The processes of this run that are no servers."""
     servers = {client.process.pid for client in clients}
     return [pid for pid in processes.of_home(home) if pid not in servers]
-
-
-async def _gone(home: Path) -> None:
-    until = time.monotonic() + _BACK_S
-    while processes.of_home(home) and time.monotonic() < until:
-        await asyncio.sleep(_POLL_S)
 
 
 def _uri(number: int) -> str:

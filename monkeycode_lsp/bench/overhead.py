@@ -19,7 +19,8 @@ import msgspec
 
 from monkeycode_lsp import app
 from monkeycode_lsp.bench import backend
-from monkeycode_lsp.bench.figures import Spread, resident_mb
+from monkeycode_lsp.bench.figures import Spread
+from monkeycode_lsp.bench.processes import resident_mb
 from monkeycode_lsp.client import Client, start
 
 ANSWER = "alpha, beta=gamma)"

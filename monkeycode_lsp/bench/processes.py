@@ -6,10 +6,12 @@ import contextlib
 import os
 import re
 import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 _PROC = Path("/proc")
+_POLL_S = 0.05
 _PRIVATE = re.compile(r"^Private_\w+: +(\d+) kB", re.MULTILINE)
 _RESIDENT = re.compile(r"^VmRSS:\s+(\d+) kB", re.MULTILINE)
 _STATE = re.compile(r"^State:\s+(\w)", re.MULTILINE)
@@ -36,6 +38,14 @@ def of_home(home: Path) -> list[int]:
             if pid != os.getpid() and mark in b"\0" + (_PROC / str(pid) / "environ").read_bytes():
                 found.append(pid)
     return found
+
+
+def wait_gone(home: Path, within_s: float) -> list[int]:
+    """Wait until the processes of this home have left; those that have not."""
+    until = time.monotonic() + within_s
+    while (left := of_home(home)) and time.monotonic() < until:
+        time.sleep(_POLL_S)
+    return left
 
 
 def zombies(parents: list[int]) -> int:

@@ -55,7 +55,7 @@ def is_exact(said: str, expected: str) -> bool:
 
 
 def similarity(said: str, expected: str) -> float:
-    """1 − edit distance / the longer length, without white space at both ends."""
+    """1 - edit distance / the longer length, without white space at both ends."""
     first, second = said.strip(), expected.strip()
     longest = max(len(first), len(second))
     return 1 - _distance(first, second) / longest if longest else 1.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import statistics
 import time
@@ -41,7 +42,7 @@ class File(msgspec.Struct, frozen=True, rename="camel"):
     exact: float
     """Share of the holes that were filled with the very text."""
     similarity: float
-    """Mean of 1 − edit distance / length."""
+    """Mean of 1 - edit distance / length."""
     fills: bool
     """Whether it was asked to fill in the middle; else it saw what stands before the hole only."""
 
@@ -61,12 +62,13 @@ async def compare(models: Sequence[Path], *, settings: Local, n: int, say: Calla
     for model in models:
         say(model.name)
         with own_home() as home:
-            async with Ours.running(settings, model.absolute()) as ours:
+            async with Ours.running(settings, model) as ours:
                 files.append(await _measure(ours, model, home, holes))
     return Report(tuple(files))
 
 
 async def _measure(ours: Ours, model: Path, home: Path, holes: Sequence[Hole]) -> File:
+    n_bytes = (await asyncio.to_thread(model.stat)).st_size
     family = ours.model.family
     numbers = itertools.count()
     texts = [engine_text.code(engine_text.library(), next(numbers), _COLD_TOKENS) for _ in range(_COLD + 1)]
@@ -78,7 +80,7 @@ async def _measure(ours: Ours, model: Path, home: Path, holes: Sequence[Hole]) -
     return File(
         path=str(model),
         model=ours.model.name,
-        size_bytes=model.stat().st_size,
+        size_bytes=n_bytes,
         memory_mb=sum(processes.resident_mb(pid) for pid in processes.of_home(home)),
         first_ms=statistics.median(answer.first_ms for answer in cold),
         prompt_tokens=round(statistics.median(answer.reused + answer.read for answer in cold)),

@@ -6,9 +6,11 @@ import asyncio
 import math
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 import click
 import msgspec
+from rich.console import Console
 
 from monkeycode_lsp import config
 from monkeycode_lsp.bench import engine, engine_report, overhead, quant
@@ -28,6 +30,8 @@ _QUICK_S = 80.0
 _HOLE_S = 2.5
 _LOCAL = config.Local()
 
+R = TypeVar("R", bound=msgspec.Struct)
+
 
 def _words(_ctx: click.Context, parameter: click.Parameter, value: str) -> tuple[str, ...]:
     """Words with commas between them, each of which must be known."""
@@ -40,7 +44,7 @@ def _words(_ctx: click.Context, parameter: click.Parameter, value: str) -> tuple
 
 
 @click.command("benchmark")
-@click.argument("files", nargs=-1, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("files", nargs=-1, type=click.Path(exists=True, dir_okay=False, resolve_path=True, path_type=Path))
 @click.option("--scenario", type=click.Choice(["overhead", "engine"]), default="overhead", show_default=True)
 @click.option("--compare-quant", is_flag=True, help="Compare the GGUF files FILES: memory, speed, quality.")
 @click.option("--rounds", default=3, show_default=True, help="How often the systems take turns (overhead).")
@@ -48,7 +52,9 @@ def _words(_ctx: click.Context, parameter: click.Parameter, value: str) -> tuple
 @click.option("--model", default="", help="Catalogue name or GGUF file (engine).")
 @click.option("--quick", is_flag=True, help="About a minute: does it all work? (engine)")
 @click.option("--only", default="", callback=_words, help=f"Some parts, with commas: {', '.join(engine.PARTS)} (engine).")
-@click.option("--against", default=",".join(COMPETITORS), show_default=True, callback=_words, help="Whom to compare with, or none (engine).")
+@click.option(
+    "--against", default=",".join(COMPETITORS), show_default=True, callback=_words, help="Whom to compare with, or none (engine)."
+)
 @click.option("--kills", default=0, help="Kill the engine process so often while servers ask (engine).")
 @click.option("--holes", default=40, show_default=True, type=click.IntRange(1, 1000), help="Size of the quality sample (--compare-quant).")
 @click.option("--threads", default=_LOCAL.threads, help="Of the engine; 0: physical cores.")
@@ -88,3 +94,45 @@ def benchmark(
     else:
         plan = msgspec.structs.replace(QUICK if quick else Plan(), kills=kills)
         _print(_engine(settings, plan, only, against), benchmark_tables.show_engine, as_json=as_json)
+
+
+def _print(report: R, show: Callable[[R, Console], None], *, as_json: bool) -> None:
+    if as_json:
+        click.echo(msgspec.json.format(msgspec.json.encode(report)))
+    else:
+        show(report, terminal.console())
+
+
+def _overhead(rounds: int, asks: int) -> overhead.Report:
+    _say_how_long(_START_S + rounds * (_ROUND_S + asks * _ASK_S))
+    return asyncio.run(overhead.run(rounds=rounds, n_asks=asks))
+
+
+def _engine(settings: config.Local, plan: Plan, only: tuple[str, ...], against: tuple[str, ...]) -> engine_report.Report:
+    _need_the_engine()
+    path = find_model(settings)
+    if not only:
+        _say_how_long(_QUICK_S if plan.quick else _ENGINE_S)
+    return asyncio.run(engine.run(path, settings=settings, plan=plan, only=only, against=against, say=_say))
+
+
+def _compare(files: tuple[Path, ...], settings: config.Local, holes: int) -> quant.Report:
+    _need_the_engine()
+    _say_how_long(len(files) * (_START_S + holes * _HOLE_S))
+    return asyncio.run(quant.compare(files, settings=settings, n=holes, say=_say))
+
+
+def _need_the_engine() -> None:
+    if not selftest.is_installed():
+        raise EngineUnavailableError("This measures the compiled engine.", remedy=f"`monkeycode engine install` ({BUILD_TIME})")
+
+
+def _say_how_long(seconds: float) -> None:
+    """To somebody who sits before a terminal, whatever becomes of the output."""
+    _say(f"This takes about {10 * math.ceil(seconds / 10)} seconds.")
+
+
+def _say(words: str) -> None:
+    err = terminal.console(stderr=True)
+    if err.is_terminal:
+        err.print(words, markup=False)

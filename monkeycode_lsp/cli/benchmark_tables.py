@@ -42,10 +42,10 @@ def show_engine(report: engine_report.Report, out: Console) -> None:
     """Each part with its systems, then the goals."""
     for line in _heading(report):
         out.print(line, markup=False)
-    out.print()
-    out.print(_asks(report))
-    out.print()
-    out.print(_figures(report))
+    for shown in (_asks(report), _figures(report)):
+        if shown.row_count:
+            out.print()
+            out.print(shown)
     for part in report.parts:
         if part.left_out:
             out.print(f"{part.name}: left out. {part.left_out}", markup=False)
@@ -104,21 +104,25 @@ def _verdict(figure: Figure) -> Text:
 
 
 def _value(value: float, unit: str) -> str:
-    return f"{value:.1%}" if unit == "%" else f"{_number(value)} {unit}".strip()
+    return f"{value:.1%}" if unit == "share" else f"{_number(value)} {unit}".strip()
 
 
 def _number(value: float) -> str:
     """With as many digits as mean something."""
     if value == int(value):
         return str(int(value))
-    return f"{value:.0f}" if abs(value) >= _SMALL * _SMALL else f"{value:.1f}" if abs(value) >= _SMALL else f"{value:.{2 if abs(value) >= _TINY else 3}f}"
+    return (
+        f"{value:.0f}"
+        if abs(value) >= _SMALL * _SMALL
+        else f"{value:.1f}"
+        if abs(value) >= _SMALL
+        else f"{value:.{2 if abs(value) >= _TINY else 3}f}"
+    )
 
 
 def show_quant(report: quant.Report, out: Console) -> None:
     """One line for each file."""
-    shown = terminal.table(
-        "file", "size", "memory", "first token", "read/s", "write/s", "asks/s", "exact", "similar", whole="file"
-    )
+    shown = terminal.table("file", "size", "memory", "first token", "read/s", "write/s", "asks/s", "exact", "similar", whole="file")
     for file in report.files:
         shown.add_row(
             Path(file.path).name,

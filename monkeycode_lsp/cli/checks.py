@@ -22,7 +22,7 @@ from monkeycode_lsp.engines import choose
 from monkeycode_lsp.engines.local import advice
 from monkeycode_lsp.engines.local.engine import find_model, no_runtime
 from monkeycode_lsp.errors import EngineError, MonkeyCodeError
-from monkeycode_lsp.models import hardware
+from monkeycode_lsp.models import build, hardware
 
 _ENDPOINT_S = 15.0
 _PACKAGES = ("pygls", "lsprotocol", "msgspec", "httpx", "websockets")
@@ -75,8 +75,10 @@ async def check_tuning(settings: config.Config, machine: hardware.Hardware, runt
         findings.append(Finding("speed", State.OK, tuning.in_words(facts.speed)))
     told = advice.advise(facts)
     findings += [Finding(tip.subject, State.WARNING if tip.is_loss else State.NOTE, tip.words, tip.remedy) for tip in told]
-    if runtime.kind == "native":
-        findings.append(Finding("best build", State.NOTE, tuning.best_build(machine), f"To build it anew: `{advice.REBUILD}`"))
+    best = build.command(machine)
+    if best.compiles:
+        remedy = advice.REBUILD if runtime.kind == "native" else advice.INSTALL
+        findings.append(Finding("best build", State.NOTE, " ".join((best.reason, *best.notes)), f"The command that makes it: `{remedy}`"))
     return findings
 
 

@@ -16,7 +16,7 @@ from monkeycode_lsp.engines.local.advice import Facts
 from monkeycode_lsp.engines.local.engine import LocalEngine, find_model
 from monkeycode_lsp.engines.local.measure import Speed
 from monkeycode_lsp.errors import EngineError, MonkeyCodeError
-from monkeycode_lsp.models import build, catalogue, gguf, resolve
+from monkeycode_lsp.models import catalogue, gguf, resolve
 from monkeycode_lsp.models.hardware import Hardware
 
 _LOAD_S = 90.0
@@ -58,12 +58,6 @@ def in_words(speed: Speed) -> str:
     """For people."""
     said = f", and generates {speed.generated_per_s:.0f}" if speed.generated_per_s is not None else ""
     return f"reads {speed.read_per_s:.0f} tokens a second{said} (a new prompt of {speed.read_tokens} tokens)"
-
-
-def best_build(machine: Hardware) -> str:
-    """What a build for this machine would be made for, and what is missing for a better one."""
-    command = build.command(machine, rebuild=True)
-    return " ".join((command.reason, *command.notes))
 
 
 def _entry(path: Path) -> catalogue.Entry | None:

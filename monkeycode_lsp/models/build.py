@@ -21,6 +21,7 @@ REQUIREMENT = "llama-cpp-python==0.3.36"
 PREBUILT = "monkeycode-lsp[prebuilt]"
 
 _LEAN = ("-DLLAVA_BUILD=OFF", "-DLLAMA_BUILD_MTMD=OFF", "-DLLAMA_OPENSSL=OFF")
+_CUDA = "-DGGML_CUDA=on"
 _AMX_CURE = "-fno-tree-dse -fno-dse"
 _FIXED_GCC = (13,)
 
@@ -75,6 +76,8 @@ def command(
     elif _needs_amx_cure(hardware):
         env["CXXFLAGS"] = _AMX_CURE
         notes.append("This processor has AMX and the compiler is gcc before 13: CXXFLAGS keeps it from breaking the AMX code.")
+    if hardware.nvcc and _CUDA in backend.options:
+        env["CUDACXX"] = hardware.nvcc
     env["CMAKE_ARGS"] = " ".join(options)
     env["CMAKE_BUILD_PARALLEL_LEVEL"] = str(hardware.cores)
     fresh = ("--force-reinstall", "--no-cache-dir", "--no-deps") if rebuild else ()
@@ -119,7 +122,7 @@ def _backend(hardware: Hardware) -> tuple[_Backend, list[str]]:
     if metal:
         return _Backend(("-DGGML_METAL=on",), f"{metal.name or 'Apple silicon'}: built for Metal."), notes
     if cuda and "nvcc" in hardware.tools:
-        return _Backend(("-DGGML_CUDA=on",), f"{cuda.name}: built for CUDA."), notes
+        return _Backend((_CUDA,), f"{cuda.name}: built for CUDA."), notes
     if cuda:
         notes.append(f"{cuda.name} is here, but not nvcc: install NVIDIA's CUDA toolkit and run this again to use the GPU.")
     if rocm and "hipcc" in hardware.tools:

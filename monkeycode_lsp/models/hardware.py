@@ -26,6 +26,13 @@ Run = Callable[[Sequence[str]], str]
 
 _PROBE_S = 4.0
 _TOOLS = ("cmake", "ninja", "git", "nvcc", "hipcc", "glslc", "icpx", "nvidia-smi", "rocminfo", "rocm-smi", "vulkaninfo", "sycl-ls", "uv")
+_BESIDE_PATH = {
+    "nvcc": ("$CUDA_HOME/bin", "$CUDA_PATH/bin", "/usr/local/cuda/bin"),
+    "hipcc": ("$ROCM_PATH/bin", "/opt/rocm/bin"),
+    "rocminfo": ("$ROCM_PATH/bin", "/opt/rocm/bin"),
+    "rocm-smi": ("$ROCM_PATH/bin", "/opt/rocm/bin"),
+}
+"""Where these are installed without being put on PATH."""
 
 
 class Gpu(msgspec.Struct, frozen=True):
@@ -62,7 +69,9 @@ class Hardware(msgspec.Struct, frozen=True):
     gpus: tuple[Gpu, ...] = ()
     compiler: Compiler | None = None
     tools: frozenset[str] = frozenset()
-    """Programs on PATH that a build may need: cmake, ninja, nvcc, hipcc, glslc, icpx, …"""
+    """Programs that a build may need: cmake, ninja, nvcc, hipcc, glslc, icpx, …"""
+    nvcc: str = ""
+    """Its path, where it is not on PATH; a build must be told."""
 
     def gpu(self, api: Api) -> Gpu | None:
         """The first GPU of that kind, the one with the most memory first."""
@@ -82,14 +91,23 @@ def run_bounded(argv: Sequence[str], *, within_s: float = _PROBE_S) -> str:
 
 
 def probe(
-    run: Run = run_bounded, *, which: Callable[[str], str | None] = shutil.which, environ: Mapping[str, str] = os.environ
+    run: Run = run_bounded,
+    *,
+    which: Callable[[str], str | None] = shutil.which,
+    environ: Mapping[str, str] = os.environ,
+    beside_path: Mapping[str, Sequence[str]] = _BESIDE_PATH,
 ) -> Hardware:
     """Look at this machine.  The slow questions are asked side by side."""
+    beside = {tool: path for tool, folders in beside_path.items() if not which(tool) and (path := _in_folders(tool, folders, environ))}
+
+    def ask_there(argv: Sequence[str]) -> str:
+        return run((beside.get(argv[0], argv[0]), *argv[1:]))
+
     system = _system()
     machine = {"amd64": "x86_64", "aarch64": "arm64"}.get(platform.machine().lower(), platform.machine().lower())
-    tools = frozenset(tool for tool in _TOOLS if which(tool))
+    tools = frozenset(tool for tool in _TOOLS if tool in beside or which(tool))
     with ThreadPoolExecutor(max_workers=8, thread_name_prefix="probe") as pool:
-        gpus = [pool.submit(ask, run) for tool, ask in _GPU_PROBES if tool in tools]
+        gpus = [pool.submit(ask, ask_there) for tool, ask in _GPU_PROBES if tool in tools]
         processor = pool.submit(_PROCESSORS[system], run)
         compiler = pool.submit(_compiler, run, which, environ, system)
         cpu = processor.result()
@@ -107,7 +125,18 @@ def probe(
             gpus=tuple(found),
             compiler=compiler.result(),
             tools=tools,
+            nvcc=beside.get("nvcc", ""),
         )
+
+
+def _in_folders(tool: str, folders: Sequence[str], environ: Mapping[str, str]) -> str | None:
+    """The first of these folders that has the program; one that begins with a variable that is not set is passed over."""
+    for folder in folders:
+        variable, slash, rest = folder.partition("/")
+        head = environ.get(variable[1:], "") if variable.startswith("$") else variable
+        if (head or not variable) and (path := shutil.which(tool, path=f"{head}{slash}{rest}")):
+            return path
+    return None
 
 
 def _system() -> Literal["linux", "macos", "windows", "other"]:

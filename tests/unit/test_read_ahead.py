@@ -89,9 +89,7 @@ async def test_what_was_opened_before_the_engine_was_ready_is_read_as_soon_as_it
     pipeline = Pipeline(engine=engine)
     pipeline.completer.opened(opened("x = 1\n"))
     await pipeline.completer.warm()
-    async with asyncio.timeout(5):
-        while not engine.prompts:
-            await asyncio.sleep(0.01)
+    await until(lambda: engine.prompts)
     assert engine.prompts[0].max_tokens == 0
     await pipeline.completer.retire(close_engine=True)
 

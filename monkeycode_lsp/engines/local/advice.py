@@ -20,7 +20,8 @@ from monkeycode_lsp.models.hardware import Gpu, Hardware
 
 WINDOW_S = 2.0
 """What may be read of a new document before its first suggestion; the window shrinks to it by itself."""
-REBUILD = "monkeycode engine install --rebuild"
+INSTALL = "monkeycode engine install"
+REBUILD = f"{INSTALL} --rebuild"
 
 _READ_PER_S = 256.0
 """A window of 512 tokens in two seconds."""
@@ -113,19 +114,21 @@ def _busy(facts: Facts) -> Iterator[Advice]:
 
 
 def _backend(facts: Facts) -> Iterator[Advice]:
-    """A GPU that the build cannot use."""
-    if facts.abilities is None or facts.on_gpu is not None or not facts.hardware.gpus:
+    """A GPU that the build cannot use, or could use better."""
+    if facts.abilities is None or not facts.hardware.gpus:
         return
-    lacking = [gpu for gpu in facts.hardware.gpus if _BY_API[gpu.api] not in facts.abilities.backends]
-    if facts.settings.local.gpu_layers == 0 and not lacking:
-        yield Advice("GPU", "local.gpuLayers is 0, so the GPU is not used", "Set local.gpuLayers to -1.", is_loss=True)
-    elif len(lacking) == len(facts.hardware.gpus):
-        gpu = lacking[0]
-        names = ", ".join(dict.fromkeys(_BY_API[gpu.api] for gpu in lacking))
-        build = "The prebuilt engine" if facts.kind == "managed" else "The present build"
-        yield Advice(
-            "GPU", f"{gpu.name or 'A GPU'} is here, and {_lower(build)} cannot use it: it was made without {names}", _rebuild(facts)
-        )
+    usable = [gpu for gpu in facts.hardware.gpus if _BY_API[gpu.api] in facts.abilities.backends]
+    lacking = list(dict.fromkeys(_BY_API[gpu.api] for gpu in facts.hardware.gpus if gpu not in usable))
+    name = facts.hardware.gpus[0].name or "A GPU"
+    if facts.settings.local.gpu_layers == 0:
+        if usable:
+            yield Advice("GPU", f"local.gpuLayers is 0, so {usable[0].name or 'the GPU'} is not used", "Set local.gpuLayers to -1.")
+    elif not usable:
+        build = "the prebuilt engine" if facts.kind == "managed" else "the present build"
+        words = f"{name} is here, and {build} cannot use it: it was made without {' and '.join(lacking)}"
+        yield Advice("GPU", words, _rebuild(facts), is_loss=True)
+    elif lacking and all(gpu.api == "vulkan" for gpu in usable):
+        yield Advice("GPU", f"{name} is used through Vulkan; {' or '.join(lacking)} is the quicker way", _rebuild(facts))
 
 
 def _processor(facts: Facts) -> Iterator[Advice]:
@@ -136,9 +139,8 @@ def _processor(facts: Facts) -> Iterator[Advice]:
         words = f"the build does not use this processor's {' and '.join(unused)}"
         yield Advice("processor", words, _rebuild(facts), is_loss=True)
     elif "BLAS" in facts.abilities.backends:
-        yield Advice(
-            "processor", "the build reads prompts through a BLAS library, which was slower than without where we measured", _rebuild(facts)
-        )
+        words = "the build reads prompts through a BLAS library, which was slower than without where we measured"
+        yield Advice("processor", words, _rebuild(facts))
 
 
 def _unused(facts: Facts) -> list[str]:
@@ -259,11 +261,8 @@ def _chunk(facts: Facts) -> Iterator[Advice]:
 def _threads(facts: Facts) -> Iterator[Advice]:
     threads, cores = facts.settings.local.threads, facts.hardware.cores
     if threads > cores:
-        yield Advice(
-            "threads",
-            f"local.threads is {threads}, and there are {cores} cores: more threads than cores wait for each other",
-            "Set it to 0.",
-        )
+        words = f"local.threads is {threads}, and there are {cores} cores: more threads than cores wait for each other"
+        yield Advice("threads", words, "Set local.threads to 0.", is_loss=True)
     elif 0 < threads < cores and facts.on_gpu is None:
         yield Advice("threads", f"local.threads is {threads} of {cores} cores; the others are left to other programs")
 
@@ -272,11 +271,11 @@ def _managed(facts: Facts) -> Iterator[Advice]:
     if facts.kind == "managed":
         unused = _unused(facts)
         leaves = f"; it is built for every processor and leaves this one's {' and '.join(unused)} unused" if unused else ""
-        yield Advice("prebuilt engine", f"against the full engine {_MANAGED_LACKS}{leaves}", "The full engine: `monkeycode engine install`")
+        yield Advice("prebuilt engine", f"against the full engine {_MANAGED_LACKS}{leaves}", f"The full engine: `{INSTALL}`")
 
 
 def _rebuild(facts: Facts) -> str:
-    return f"`{'monkeycode engine install' if facts.kind == 'managed' else REBUILD}`"
+    return f"`{INSTALL if facts.kind == 'managed' else REBUILD}`"
 
 
 def _pull(entry: Entry) -> str:
@@ -286,10 +285,6 @@ def _pull(entry: Entry) -> str:
 def _power_of_2(value: float) -> int:
     """The largest power of two that is not above it."""
     return 1 << max(0, int(value).bit_length() - 1)
-
-
-def _lower(text: str) -> str:
-    return text[:1].lower() + text[1:]
 
 
 def _gb(n_bytes: int) -> str:

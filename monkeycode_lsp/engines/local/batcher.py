@@ -22,7 +22,7 @@ from monkeycode_lsp.engines.local.odds import Odds
 from monkeycode_lsp.engines.local.run import Finish, Run
 from monkeycode_lsp.engines.local.runtime import Row, Runtime
 from monkeycode_lsp.engines.local.shelf import Shelf
-from monkeycode_lsp.engines.local.slots import WORTH, Slots
+from monkeycode_lsp.engines.local.slots import WORTH, Slot, Slots
 from monkeycode_lsp.engines.local.tokens import common_prefix
 from monkeycode_lsp.engines.local.wire import Failed, Generate, Totals
 
@@ -55,6 +55,7 @@ class Batcher:
         self._runtime = runtime
         self._slots = Slots(runtime, shelf)
         self._drafts = drafts
+        self._may_cut = True
         self._proposer = proposer
         self._clock = clock
         self._costs = Costs()
@@ -74,13 +75,13 @@ class Batcher:
         self._n_begun += 1
         self._count(asks=1)
         try:
-            run = Run(job, ask, is_cancelled, self._runtime, self._n_begun, self._clock())
+            run = Run(job, ask, is_cancelled, runtime=self._runtime, number=self._n_begun, began=self._clock())
         except GenerationError as exc:
             self._steps.append(Step(job, Failed(ask.id, exc.kind, exc.message, limit_tokens=exc.limit_tokens)))
             return
         if self._drafts and ask.max_tokens > 1:
             run.drafter = Drafter(
-                text=ask.draft,
+                text=ask.heal + ask.draft if ask.draft else "",
                 prompt=run.tokens,
                 tokenize=self._runtime.tokenize,
                 piece=self._runtime.piece,
@@ -161,8 +162,8 @@ class Batcher:
         if first.n_missing > 1:
             n = self._runtime.batch_tokens if len(self._runs) == 1 else min(_SHARED_CHUNK, self._runtime.batch_tokens)
             return [(first, self._missing(first, n), [])]
-        writing = [run for run in at_work if run.n_missing == 1][: self._runtime.batch_tokens]
-        if len(writing) > 1 and self._costs.pays_together(len(writing)):
+        writing = [run for run in at_work if run.n_missing == 1 and not run.is_alone][: self._runtime.batch_tokens]
+        if not first.is_alone and len(writing) > 1 and self._costs.pays_together(len(writing)):
             # Neighbouring caches are decoded in one go, others in several.
             writing.sort(key=lambda run: run.slot.number if run.slot else 0)
             return [(run, self._missing(run, 1), []) for run in writing]
@@ -173,7 +174,7 @@ class Batcher:
         return run.tokens[held : held + n]
 
     def _proposed(self, run: Run) -> list[int]:
-        if run.drafter is None or not run.may_draft:
+        if run.drafter is None or not run.may_draft or run.is_alone or not self._may_cut:
             return []
         left = run.most_generated - run.n_generated - 1
         limit = min(left, _MOST_DRAFTED, self._runtime.batch_tokens - 1, self._runtime.context_tokens - len(run.tokens))
@@ -194,10 +195,14 @@ class Batcher:
                 for run in runs:
                     self._cut_back(run)
                 return
-            self._costs.observe(len(rows), spent_ms)
+            if all(row.wanted for row in rows):  # a row without logits costs less
+                self._costs.observe(len(rows), spent_ms)
             at = 0
             for part in parts:
-                self._take_in(part, at)
+                try:
+                    self._take_in(part, at, is_shared=len(rows) > 1 and self._may_cut)
+                except GenerationError as exc:  # nothing may follow by its grammar
+                    self._fail([part[0]], exc)
                 at += len(part[1]) + len(part[2])
         except GenerationError as exc:
             self._fail(runs, exc)
@@ -213,7 +218,7 @@ class Batcher:
             run.served_at = now
         self._count(busy_s=spent_ms / 1e3)
 
-    def _take_in(self, part: Part, at: int) -> None:
+    def _take_in(self, part: Part, at: int, *, is_shared: bool) -> None:
         """A run's rows were decoded, the first of them as row `at` of the batch."""
         run, tokens, proposed = part
         slot = run.slot
@@ -223,10 +228,22 @@ class Batcher:
         slot.tokens += tokens
         if run.n_missing > 0:
             return
-        finish: Finish | None = None if run.most_generated else "length"
+        finish = self._say(run, slot, proposed, at + len(tokens) - 1, may_be_close=is_shared) if run.most_generated else "length"
+        if piece := run.piece():
+            self._steps.append(Step(run.job, piece))
+        if finish is not None:
+            self._finish(run, finish)
+
+    def _say(self, run: Run, slot: Slot, proposed: list[int], at: int, *, may_be_close: bool) -> Finish | None:
+        """Draw after row `at` and after each proposed token, as long as the draw is what was proposed."""
+        finish: Finish | None = None
         n_right = 0
-        for row, guess in enumerate((*proposed, None), at + len(tokens) - 1):
-            if finish is not None:
+        run.is_alone = False
+        for row, guess in enumerate((*proposed, None), at):
+            if may_be_close and run.is_close(row):
+                # Decoded again by itself, so that company and drafts never change what is said.
+                run.is_alone = True
+                slot.tokens.pop()
                 break
             token, logprob = run.draw(row)
             finish = run.say(token, logprob)
@@ -235,13 +252,10 @@ class Batcher:
                 break
             slot.tokens.append(token)
         if proposed:
-            run.judged(len(proposed), n_right)
-            if not self._slots.resync(slot, len(slot.tokens)):
-                self._drafts = False  # this kind of cache cannot be cut: a wrong guess costs everything that was read
-        if piece := run.piece():
-            self._steps.append(Step(run.job, piece))
-        if finish is not None:
-            self._finish(run, finish)
+            run.judged(len(proposed) if not run.is_alone else n_right, n_right)
+        if (proposed or run.is_alone) and not self._slots.resync(slot, len(slot.tokens)):
+            self._may_cut = False  # a wrong guess costs everything that was read
+        return finish
 
     def _cut_back(self, run: Run) -> None:
         if run.slot is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
+import logging
 import os
 import subprocess
 import sys
@@ -14,11 +15,18 @@ from pathlib import Path
 
 from monkeycode_lsp.engines.local import logfile
 
-_TAIL_LINES = 40
+logger = logging.getLogger(__name__)
+
+_TAIL_LINES = 1_000
+"""Enough for a crash report, which names every thread."""
 _LINE_CHARACTERS = 300
 _COMPLAINT_BYTES = 1_000
 _CRASH_REPORT = "Fatal Python error"
 """Begins what faulthandler prints; what matters to the user stands before it."""
+if sys.platform == "win32":
+    _FLAGS = subprocess.DETACHED_PROCESS | subprocess.CREATE_NEW_PROCESS_GROUP
+else:
+    _FLAGS = 0
 PATIENT = {"GOMP_SPINCOUNT": "2000"}
 """Threads that wait for each other spin for a moment only, then sleep.  By default they spin on, and where another
 program wants the same cores a token takes several times as long; at once asleep, an idle machine is half as fast.
@@ -97,21 +105,24 @@ class Child:
 
 
 def _start(command: Sequence[str], log: Path | None) -> subprocess.Popen[bytes]:
-    errors = subprocess.DEVNULL
+    errors: int | None = None
     if log is not None:
-        errors = logfile.open_new(log)
+        try:
+            errors = logfile.open_new(log)
+        except OSError as exc:
+            logger.warning("The engine process has no log: %s (%s).", exc.strerror, log)
     try:
         return subprocess.Popen(  # noqa: S603 - the command is ours
             command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
-            stderr=errors,
+            stderr=subprocess.DEVNULL if errors is None else errors,
             bufsize=0,
             env={**PATIENT, **os.environ, "PYTHONIOENCODING": "utf-8"},
             cwd=os.path.abspath(os.sep),  # noqa: PTH100 - the user's folder must not stay in use
             start_new_session=True,
-            creationflags=subprocess.DETACHED_PROCESS | subprocess.CREATE_NEW_PROCESS_GROUP if sys.platform == "win32" else 0,
+            creationflags=_FLAGS,
         )
     finally:
-        if log is not None:
+        if errors is not None:
             os.close(errors)

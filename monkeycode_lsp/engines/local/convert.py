@@ -29,8 +29,8 @@ Progress = Callable[[int, int], None]
 
 CHILD = (sys.executable, "-P", "-m", "monkeycode_lsp.engines.local.llama.quantize")
 _POLL_S = 0.2
-_MARGIN = 1.05
-"""A file is a little larger than its weights: the vocabulary, and rows that do not divide evenly."""
+_MARGIN, _UNEVEN_MARGIN = 1.05, 1.3
+"""A file is a little larger than its weights, for the vocabulary; and the K types keep rows that do not divide by 256 in larger ones."""
 _FULL_BYTES = 8 * 1024 * 1024
 """A disk with less than this left when a write failed is the reason."""
 
@@ -61,7 +61,8 @@ def plan(
         raise ModelError(f"{target} exists already and is left alone.", remedy="Remove it, or name another file with --output.")
     if not target.parent.is_dir():
         raise ModelError(f"There is no folder {target.parent}.", remedy="Create it, or name another file with --output.")
-    about_bytes = int(sum(header.elements.values()) * PRECISIONS[precision].bits / 8 * _MARGIN)
+    margin = _UNEVEN_MARGIN if "_k" in precision else _MARGIN
+    about_bytes = int(sum(header.elements.values()) * PRECISIONS[precision].bits / 8 * margin)
     free = (free_bytes or _free_bytes)(target.parent)
     if free < about_bytes:
         raise ModelError(

@@ -17,11 +17,8 @@ from monkeycode_lsp.engines.local.track import Track
 
 _TRUSTED = 2
 """So many tokens must have been the draft's before it is proposed: a useless one costs nothing then."""
-_PROBE_TOKENS = 3
+_TRIAL_TOKENS = 3
 """How much of a source that is off is tried."""
-
-
-__all__ = ["Drafter", "Odds", "Proposer"]
 
 
 class Proposer(Protocol):
@@ -86,6 +83,7 @@ class Drafter:
         """At most `limit` tokens that may follow; `generated` is the whole answer so far."""
         self._catch_up(generated)
         self._proposed = None
+        self._odds.earn()
         if limit < 1:
             return []
         return (
@@ -101,6 +99,7 @@ class Drafter:
         source, agreed = self._proposed
         self._proposed = None
         self._odds.judged(source, agreed, n_proposed, n_accepted)
+        self._odds.settle(source, n_accepted + 1 - self._in_decodes(self._costs.of(n_proposed + 1)))
         self._n_judged = self._n_seen + n_accepted + (n_accepted < n_proposed)
 
     def _catch_up(self, generated: Sequence[int]) -> None:
@@ -150,22 +149,27 @@ class Drafter:
 
         n = self._odds.length("model", 0, self._costs, limit, extra_ms)
         if not n:
-            n = min(limit, _PROBE_TOKENS)
-            alone_ms = self._costs.of(1)
-            price_ms = self._costs.of(n + 1) - alone_ms + token_ms * n + lag_ms
-            if not self._odds.probe("model", price_ms, alone_ms):
+            # Unlike the others it cannot be watched for nothing.
+            n = min(limit, _TRIAL_TOKENS)
+            if not self._odds.affords_trial("model", self._in_decodes(self._costs.of(n + 1) + token_ms * n + lag_ms) - 1):
                 return []
+        elif not self._odds.affords("model"):
+            return []
         guessed = self._plain(proposer.propose(tokens, n)[:n])
+        self._odds.settle("model", -self._in_decodes(token_ms * len(guessed) + lag_ms - proposer.lag_ms(tokens)))
         if guessed:
             self._proposed = ("model", 0)
         return guessed
 
     def _worth(self, source: Source, agreed: int, tokens: list[int]) -> list[int]:
         """As much of `tokens` as pays."""
-        n = self._odds.length(source, agreed, self._costs, len(tokens))
+        n = self._odds.length(source, agreed, self._costs, len(tokens)) if self._odds.affords(source) else 0
         if n:
             self._proposed = (source, agreed)
         return tokens[:n]
+
+    def _in_decodes(self, ms: float) -> float:
+        return ms / self._costs.of(1)
 
     def _plain(self, tokens: Sequence[int]) -> list[int]:
         """Up to the first token that no answer holds."""

@@ -85,6 +85,20 @@ def fell_back(first: Fall, attempt: Attempt) -> str:
     return message
 
 
+def stepped_down(attempt: Attempt) -> str:
+    """Said once, when a process crashes again and again after it was loaded."""
+    way = "on the CPU only" if attempt.gpu_share == 0 else "with half of its layers on the GPU"
+    return (
+        f"The engine process crashed twice within ten minutes while it used the GPU. It now runs {way}, which is slower. "
+        "A smaller model or a lower local.gpuLayers fits the GPU."
+    )
+
+
+def cannot_listen(why: str) -> EngineUnavailableError:
+    """A process has nowhere to be reached."""
+    return EngineUnavailableError(f"The engine process cannot listen for its clients: {why}.", remedy="Is the disk full?")
+
+
 def how(fall: Fall) -> str:
     """How a process ended, to follow `The engine process …`."""
     if fall.failed is not None:

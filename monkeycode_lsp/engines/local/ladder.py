@@ -7,14 +7,17 @@ illegal instruction comes from the CPU's code, all else is first taken for a lac
 from __future__ import annotations
 
 import signal
-from pathlib import Path
+from collections.abc import Sequence
 
 import msgspec
 
-from monkeycode_lsp.config import Local
 from monkeycode_lsp.engines.local.wire import Build, LoadFailed
 
 _ILLEGAL_INSTRUCTION_ON_WINDOWS = 0xC000001D
+_HALF = 0.5
+_CRASH_WINDOW_S = 600
+_MOST_CRASHES = 2
+"""In that time, while it runs on the GPU: then that is the reason."""
 
 
 class Attempt(msgspec.Struct, frozen=True):
@@ -50,28 +53,19 @@ def following(attempt: Attempt, fall: Fall, *, gpu_layers: int) -> Attempt | Non
     if fall.is_illegal_instruction and attempt.extra_buffers:
         return msgspec.structs.replace(attempt, extra_buffers=False)
     if fall.build is not None and fall.build.gpu and gpu_layers and attempt.gpu_share > 0:
-        return msgspec.structs.replace(attempt, gpu_share=0.5 if attempt.gpu_share > 0.5 else 0.0)  # noqa: PLR2004 - half, then none
+        return _fewer_layers(attempt)
     if fall.failed is None and attempt.extra_buffers:
         return msgspec.structs.replace(attempt, extra_buffers=False)
     return None
 
 
-def arguments(settings: Local, model: Path, attempt: Attempt) -> list[str]:
-    """The worker's arguments for an attempt."""
-    flags = {
-        "--no-extra-buffers": not attempt.extra_buffers,
-        "--no-flash-attention": not settings.flash_attention,
-        "--no-mmap": not settings.mmap,
-    }
-    numbers = {
-        "--gpu-layers": settings.gpu_layers if attempt.gpu_share else 0,
-        "--gpu-share": attempt.gpu_share or 1.0,
-        "--context-tokens": settings.context_tokens,
-        "--batch-tokens": settings.batch_tokens,
-        "--threads": settings.threads,
-    }
-    return [
-        f"--model={model}",
-        *(f"{name}={number}" for name, number in numbers.items()),
-        *(flag for flag, wanted in flags.items() if wanted),
-    ]
+def after_crashes(attempt: Attempt, crashes: Sequence[float], *, now: float) -> Attempt | None:
+    """What to try after a process crashed while it ran with layers on the GPU, at these times; None: the same again."""
+    recent = [at for at in crashes if 0 <= now - at < _CRASH_WINDOW_S]
+    if len(recent) < _MOST_CRASHES or not attempt.gpu_share:
+        return None
+    return _fewer_layers(attempt)
+
+
+def _fewer_layers(attempt: Attempt) -> Attempt:
+    return msgspec.structs.replace(attempt, gpu_share=_HALF if attempt.gpu_share > _HALF else 0.0)

@@ -1,69 +1,189 @@
-"""Bringing an engine process up, from its command to a model that answers."""
+"""Finding the engine process of a place, or bringing it up: from its command to a model that answers."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import sys
-from collections.abc import Sequence
+import time
 from dataclasses import dataclass
 
-from monkeycode_lsp.engines.local import rendezvous, wire
+import msgspec
+
+from monkeycode_lsp.engines.local import explain, jsontext, logfile, registry, wire
 from monkeycode_lsp.engines.local.child import Child
-from monkeycode_lsp.engines.local.ladder import Fall
-from monkeycode_lsp.engines.local.link import Link, LinkLostError
+from monkeycode_lsp.engines.local.decoder import Options
+from monkeycode_lsp.engines.local.ladder import Attempt, Fall
+from monkeycode_lsp.engines.local.link import HungError, Link, LinkLostError, NotWelcomeError, Patience, kill
+from monkeycode_lsp.engines.local.registry import Note
+from monkeycode_lsp.engines.local.rendezvous import CANNOT_LISTEN, Place
+from monkeycode_lsp.engines.local.startlock import StartLock
+from monkeycode_lsp.errors import EngineBusyError, EngineUnavailableError
+
+logger = logging.getLogger(__name__)
 
 WORKER = (sys.executable, "-P", "-m", "monkeycode_lsp.engines.local.worker")
 """`-P`: what lies in the user's working folder is never imported."""
+_WELCOME_PAUSES_S = (0.0, 0.02, 0.05, 0.1, 0.3, 0.5, 1.0, 2.0)
+"""Between tries to be let in: a process that is leaving needs a moment."""
+_BURIAL_S = 5.0
+_LOCK_POLL_S = 0.05
 
 
 @dataclass(frozen=True)
 class Running:
     """An engine process that answers."""
 
-    child: Child
+    place: Place
     link: Link
     ready: wire.Ready
-
-    async def stop(self) -> int:
-        """End it; returns its exit status."""
-        await self.link.aclose()
-        return await self.child.stop()
+    child: Child | None = None
+    """None: another server has started it."""
 
 
-async def launch(command: Sequence[str], *, idle_s: float, timeout_s: float, loopback: bool) -> Running | Fall:
-    """Start a worker with its model's arguments and wait until it answers, or tell how it fell.
+class Recipe(msgspec.Struct, frozen=True):
+    """How a process is started, whatever it loads."""
 
-    Raises `OSError` if there is no such program.  When it is cancelled, no process is left.
+    command: tuple[str, ...]
+    note: Note
+    linger_s: float = 0.0
+    idle_s: float = 0.0
+    loopback: bool = False
+    timeout_s: float = 300.0
+    """Longest time from its start to a model that answers."""
+    patience: Patience = Patience()
+
+
+async def find(place: Place, patience: Patience) -> Link | None:
+    """A connection to the process that is there; None: there is none.  One that hangs is ended.
+
+    Raises `EngineUnavailableError` if it is another user's, `EngineBusyError` if it lets nobody in.
     """
-    path = rendezvous.new_path()
-    more = [f"--socket={path}", "--with-parent", f"--idle={idle_s}", *(["--loopback"] if loopback else [])]
-    child = await Child.start([*command, *more], path)
-    link: Link | None = None
+    for pause_s in _WELCOME_PAUSES_S:
+        await asyncio.sleep(pause_s)
+        note = await asyncio.to_thread(registry.read, place)
+        is_loaded = note is not None and note.is_loaded
+        welcome_s = patience.welcome_s if is_loaded else max(patience.welcome_s, patience.loading_s)
+        try:
+            return await Link.open(place.socket, patience=msgspec.structs.replace(patience, welcome_s=welcome_s))
+        except NotWelcomeError:
+            continue
+        except HungError as exc:
+            pid = exc.pid or (note.pid if note is not None else None)
+            logger.warning("The engine process %s does not answer; it is stopped.", pid)
+            kill(pid)
+        except PermissionError as exc:
+            raise EngineUnavailableError(f"The engine's socket {place.socket} is not ours.", remedy="Remove it.") from exc
+        except OSError:
+            return None
+    raise EngineBusyError("The engine process lets nobody in; it is tried again soon.")
+
+
+async def join(place: Place, recipe: Recipe) -> Running | None:
+    """The process that is there, once its model is loaded; None: there is none, or not any more.  Raises as `find`."""
+    link = await find(place, recipe.patience)
+    if link is None:
+        return None
     running: Running | None = None
     try:
-        async with asyncio.timeout(timeout_s):
-            await child.listens()
-            link = await Link.open(path)
+        async with asyncio.timeout(recipe.timeout_s):
             told = await link.loaded()
         if isinstance(told, wire.Ready):
-            running = Running(child, link, told)
-            return running
-        return Fall(await _gone(child, link), build=link.build, failed=told)
+            running = Running(place, link, told)
     except TimeoutError:
-        status = None
-        await child.kill()
-    except (OSError, LinkLostError):
-        status = await _gone(child, link)
+        link.kill()
+    except LinkLostError:
+        pass
     finally:
         if running is None:
-            if link is not None:
-                await link.aclose()
-            await child.kill()
-    return Fall(status, build=link.build if link else None, last_words=child.last_words)
+            await link.aclose()
+    return running
 
 
-async def _gone(child: Child, link: Link | None) -> int:
-    """Its exit status, after its connection has ended."""
+async def start(place: Place, recipe: Recipe, options: Options, attempt: Attempt) -> Running | Fall:
+    """Start a process and wait until it answers, or tell how it fell.  Only for whoever holds the place's lock.
+
+    Raises `OSError` if there is no such program, `EngineUnavailableError` if it cannot listen.  When this is cancelled the process
+    stays for others who wait for it, and leaves by itself if there are none.
+    """
+    await asyncio.to_thread(registry.clear, place)
+    log = logfile.path(place.key)
+    note = msgspec.structs.replace(recipe.note, log=str(log), attempt=attempt)
+    more = [f"--linger={recipe.linger_s}", f"--idle={recipe.idle_s}", *(["--loopback"] if recipe.loopback else [])]
+    arguments = [f"--socket={place.socket}", f"--options={jsontext.dump(options)}", f"--note={jsontext.dump(note)}", *more]
+    child = await Child.start([*recipe.command, *arguments], log)
+    link: Link | None = None
+    try:
+        async with asyncio.timeout(recipe.timeout_s):
+            await child.listens()
+            link = await Link.open(place.socket, patience=msgspec.structs.replace(recipe.patience, welcome_s=recipe.patience.loading_s))
+            told = await link.loaded()
+        if isinstance(told, wire.Ready):
+            return Running(place, link, told, child)
+        return await _fallen(place, child, link, failed=told if isinstance(told, wire.LoadFailed) else None)
+    except (OSError, TimeoutError) as exc:
+        return await _fallen(place, child, link, hung=isinstance(exc, TimeoutError | HungError))
+    except asyncio.CancelledError:
+        if link is not None:
+            await link.aclose()
+        raise
+
+
+async def _fallen(place: Place, child: Child, link: Link | None, *, failed: wire.LoadFailed | None = None, hung: bool = False) -> Fall:
+    """What became of a start that went wrong, when nothing of it is left."""
     if link is not None:
         await link.aclose()
-    return await child.stop()
+    hung = hung or (link is not None and link.was_hung)
+    status = None if hung else await child.ended(timeout_s=_BURIAL_S)
+    await child.kill()
+    await asyncio.to_thread(registry.clear, place)
+    if status == CANNOT_LISTEN and child.complaint:
+        raise explain.cannot_listen(child.complaint)
+    return Fall(status, build=link.build if link else None, failed=failed, last_words=await asyncio.to_thread(lambda: child.last_words))
+
+
+async def lock(place: Place) -> StartLock | None:
+    """Hold the place's lock; None: another process has it.  Raises `OSError`."""
+    taking = asyncio.create_task(asyncio.to_thread(StartLock.take, place.lock))
+    try:
+        return await asyncio.shield(taking)
+    except asyncio.CancelledError:
+        taking.add_done_callback(_release)
+        raise
+
+
+def _release(taking: asyncio.Task[StartLock | None]) -> None:
+    """Nobody waits for it any more."""
+    if not taking.cancelled() and taking.exception() is None and (held := taking.result()) is not None:
+        held.release()
+
+
+async def pause(since: float, timeout_s: float) -> None:
+    """Let whoever holds the lock go on.  Raises `EngineBusyError` when that has taken too long."""
+    if time.monotonic() - since > timeout_s:
+        raise EngineBusyError("Another window is still starting the engine process.")
+    await asyncio.sleep(_LOCK_POLL_S)
+
+
+async def sweep(place: Place) -> Note | None:
+    """Take away what a crashed process left, and return its note; None: nothing lies there, or others see to it."""
+    held = await lock(place)
+    if held is None:
+        return None
+    try:
+        if await _is_empty(place):
+            return await asyncio.to_thread(registry.clear, place)
+        return None
+    finally:
+        held.release()
+
+
+async def _is_empty(place: Place) -> bool:
+    try:
+        link = await Link.open(place.socket, purpose="control", patience=Patience(welcome_s=1.0))
+    except (HungError, NotWelcomeError):
+        return False
+    except OSError:
+        return True
+    await link.aclose()
+    return False

@@ -12,9 +12,10 @@ import itertools
 import logging
 import os
 import signal
+import sys
 from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 import msgspec
 
@@ -24,6 +25,8 @@ from monkeycode_lsp.engines.local.rendezvous import Connection
 logger = logging.getLogger(__name__)
 
 _READ_BYTES = 65_536
+_CLOSE_S = 1.0
+T = TypeVar("T")
 Event = wire.Delta | wire.Done | wire.Failed
 Told = wire.Ready | wire.Serving | wire.LoadFailed
 
@@ -159,11 +162,11 @@ class Link:
         """Send an ask; `make` gets its number.  The caller ends it with `forget`.  Raises `FrameError`."""
         answer = Answer(next(self._numbers), self.send)
         self.send(make(answer.number))
+        if not self._answers:
+            self._heard_at = asyncio.get_running_loop().time()  # before this nothing had to be said
         self._answers[answer.number] = answer
-        if self.is_open:
-            self._heard_at = asyncio.get_running_loop().time() if len(self._answers) == 1 else self._heard_at
-            self._has_answers.set()
-        else:
+        self._has_answers.set()
+        if not self.is_open:
             answer.queue.put_nowait(None)
         return answer
 
@@ -207,8 +210,11 @@ class Link:
             task.cancel()
         await asyncio.wait(tasks)
         self._writer.close()
-        with contextlib.suppress(OSError):
-            await self._writer.wait_closed()
+        try:
+            async with asyncio.timeout(_CLOSE_S):
+                await self._writer.wait_closed()
+        except (OSError, TimeoutError):
+            self._writer.transport.abort()  # what we have not sent yet is never read
 
     async def _watch(self) -> None:
         loop = asyncio.get_running_loop()
@@ -237,11 +243,9 @@ class Link:
 
     def _lose(self) -> None:
         """Nothing more comes for whoever waits."""
-        if not self._welcome.done():
-            self._welcome.set_result(False)
-        for future in (self._loaded, self._status):
-            if not future.done():
-                future.set_result(None)
+        _settle(self._welcome, value=False)
+        _settle(self._loaded, None)
+        _settle(self._status, None)
         for answer in self._answers.values():
             answer.queue.put_nowait(None)
 
@@ -250,29 +254,39 @@ class Link:
             case wire.Delta() | wire.Done() | wire.Failed():
                 if answer := self._answers.get(message.id):
                     answer.queue.put_nowait(message)
-            case wire.Welcome():
-                self.pid = self.pid or message.pid
-                if not self._welcome.done():
-                    self._welcome.set_result(True)
-            case wire.Starting():
-                self.build = message.build
-            case wire.Ready() | wire.Serving() | wire.LoadFailed():
-                if not self._loaded.done():
-                    self._loaded.set_result(message)
             case wire.Pong():
-                if (pong := self._pings.get(message.number)) and not pong.done():
-                    pong.set_result(True)
+                _settle(self._pings.get(message.number), value=True)
             case wire.Status():
-                if not self._status.done():
-                    self._status.set_result(message)
+                _settle(self._status, message)
             case wire.Leaving():
                 # What still comes is the end of answers that were cut off: they may be asked of the next process.
                 self.has_left = True
                 self._lose()
+            case _:
+                self._introduce(message)
+
+    def _introduce(self, message: wire.Welcome | wire.Starting | Told) -> None:
+        """What a new client is told."""
+        match message:
+            case wire.Welcome():
+                self.pid = self.pid or message.pid
+                _settle(self._welcome, value=True)
+            case wire.Starting():
+                self.build = message.build
+            case _:
+                _settle(self._loaded, message)
+
+
+def _settle(future: asyncio.Future[T] | None, value: T) -> None:
+    if future is not None and not future.done():
+        future.set_result(value)
 
 
 def kill(pid: int | None) -> None:
     """End a process that the system or its own note named to us."""
+    number = signal.SIGTERM
+    if sys.platform != "win32":
+        number = signal.SIGKILL
     if pid:
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.kill(pid, signal.SIGKILL if os.name != "nt" else signal.SIGTERM)
+            os.kill(pid, number)

@@ -71,15 +71,14 @@ class ModelDrafts:
             self._sampler = self._runtime.sampler(Generate(id=0, segments=()))
         guessed: list[int] = []
         row = len(chunk) - 1
-        while len(guessed) < n:
+        while True:
             token, _ = self._sampler.draw(row)
             if self._runtime.ends(token):
-                break
+                return guessed
             guessed.append(token)
             if len(guessed) == n or not self._read([token]):
-                break
+                return guessed
             row = 0
-        return guessed
 
     def _reuse(self, tokens: Sequence[int]) -> None:
         """Cut back to what is shared; the last token is always read, for its logits."""

@@ -1,41 +1,64 @@
-"""The native engine as the editor's server sees it: a child process that owns the model.  Never imports llama_cpp.
+"""The native engine as the editor's server sees it: a process that owns the model and is shared.  Never imports llama_cpp.
 
-The child is started by the first ask and again after it died, with growing pauses.  Asks are put in
-order by the child; closing a stream ends its generation there before the close returns.
+The first ask finds the process of this model and these settings or starts it; after it died, the next one starts another, with
+growing pauses.  Asks are put in order over there; closing a stream ends its generation there before the close returns.
+Closing the engine leaves the process to others; it leaves by itself when nobody is left.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import logging
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from pathlib import Path
 
+import msgspec
+
+from monkeycode_lsp import __version__
 from monkeycode_lsp.config import Local
-from monkeycode_lsp.domain import Chunk, Finish, Prompt, Usage
+from monkeycode_lsp.domain import Chunk, Prompt
 from monkeycode_lsp.engines.base import Model
-from monkeycode_lsp.engines.local import explain, ladder, rendezvous, selftest, verdict, wire
-from monkeycode_lsp.engines.local.ladder import Attempt, Fall
-from monkeycode_lsp.engines.local.launch import WORKER, Running, launch
-from monkeycode_lsp.engines.local.link import Answer, LinkLostError
-from monkeycode_lsp.engines.local.verdict import Verdict
-from monkeycode_lsp.errors import (
-    ContextOverflowError,
-    EngineBusyError,
-    EngineError,
-    EngineRefusedError,
-    EngineUnavailableError,
-    StreamBrokenError,
+from monkeycode_lsp.engines.local import (
+    control,
+    explain,
+    identity,
+    ladder,
+    launch,
+    registry,
+    rendezvous,
+    selftest,
+    translate,
+    verdict,
+    wire,
 )
-from monkeycode_lsp.prompt import by_vocabulary
+from monkeycode_lsp.engines.local.ladder import Attempt, Fall
+from monkeycode_lsp.engines.local.launch import WORKER, Recipe, Running
+from monkeycode_lsp.engines.local.link import Answer, LinkLostError, Patience
+from monkeycode_lsp.engines.local.options import load_options
+from monkeycode_lsp.engines.local.registry import Note
+from monkeycode_lsp.engines.local.rendezvous import Place
+from monkeycode_lsp.engines.local.verdict import Verdict
+from monkeycode_lsp.errors import ContextOverflowError, EngineBusyError, EngineError, EngineUnavailableError, StreamBrokenError
 
 logger = logging.getLogger(__name__)
 
 _PAUSES_S = (0.0, 1.0, 2.0, 5.0, 15.0, 30.0)
-_FINGERPRINT_BYTES = 65_536
+_BURIAL_S = 2.0
+
+
+class _Setup(msgspec.Struct, frozen=True):
+    """Under which names the process of these settings is found and things about it are remembered."""
+
+    key: str
+    verdict: str
+    fingerprint: str
+
+    @property
+    def failure(self) -> str:
+        """Under which name it is remembered that no attempt lived, for those who waited meanwhile."""
+        return f"{self.verdict}.start"
 
 
 class NativeEngine:
@@ -51,20 +74,35 @@ class NativeEngine:
         pauses_s: Sequence[float] = _PAUSES_S,
         load_timeout_s: float = 300.0,
         confirm_s: float = 5.0,
+        give_up_s: float = 60.0,
+        patience: Patience | None = None,
         loopback: bool = rendezvous.LOOPBACK,
     ) -> None:
-        # The mutable state is the running child, the task that starts it, and what the last failures
-        # forbid; it changes in `_up`, `_start` and `_bury` only.
+        """`confirm_s`: when a cancel that is not confirmed is doubted; `give_up_s`: when a process that still answers pings is ended."""
+        # The mutable state is the process that we are connected to, the tasks that look for it and that tell older ones,
+        # and what the last failures forbid; it changes in `_up`, `_start` and `_bury` only.
         self._settings = settings
         self._model = model.expanduser().absolute()
         self._notify = notify
         self._command = command
         self._pauses_s = pauses_s
-        self._load_timeout_s = load_timeout_s
         self._confirm_s = confirm_s
-        self._loopback = loopback
+        self._give_up_s = give_up_s
+        self._patience = patience or Patience()
+        self._recipe = Recipe(
+            command=tuple(command or WORKER),
+            note=Note(kind="native", model=str(self._model), version=__version__),
+            linger_s=float(settings.linger_seconds),
+            idle_s=settings.idle_minutes * 60.0,
+            loopback=loopback,
+            timeout_s=load_timeout_s,
+            patience=self._patience,
+        )
         self._running: tuple[Running, Model] | None = None
         self._starting: asyncio.Task[tuple[Running, Model]] | None = None
+        self._retiring: asyncio.Task[None] | None = None
+        self._burying = asyncio.Lock()
+        self._setup: _Setup | None = None
         self._n_failures = 0
         self._failure: EngineError | None = None
         self._not_before = 0.0
@@ -84,30 +122,31 @@ class NativeEngine:
                 async with aclosing(answer.events()) as events:
                     async for event in events:
                         n_chunks += 1
-                        yield _chunk(event)
+                        yield translate.chunk(event)
             except LinkLostError:
-                was_at_work = await self._bury(running)
+                await self._bury(running)
             else:
                 self._n_failures = 0
                 return
             finally:
                 await self._let_go(running, answer)
-            # A process that had just left for want of work is no failure: the next one answers.
-            if was_at_work or n_chunks or is_last:
+            # Nothing was said yet, so the next process may say it; unless it took very long already.
+            if n_chunks or is_last or running.link.was_hung:
                 raise StreamBrokenError("The engine process stopped in the middle of an answer.")
 
     async def aclose(self) -> None:
         """See `Engine.aclose`."""
         self._closed = True
-        if self._starting is not None and not self._starting.done():
-            self._starting.cancel()
-            await asyncio.wait([self._starting])
+        for task in (self._starting, self._retiring):
+            if task is not None and not task.done():
+                task.cancel()
+                await asyncio.wait([task])
         if self._running is not None:
             (running, _), self._running = self._running, None
-            await running.stop()
+            await running.link.aclose()
 
     async def _up(self) -> tuple[Running, Model]:
-        """The running child; starts it if there is none."""
+        """The process that we are connected to; finds or starts it if there is none."""
         if self._closed:
             raise EngineUnavailableError("The engine has been closed.")
         if self._running is not None:
@@ -121,67 +160,126 @@ class NativeEngine:
         return await asyncio.shield(self._starting)
 
     async def _start(self) -> tuple[Running, Model]:
-        """Go down the ladder until an attempt lives."""
+        """Join the process that is there; or start it, if nobody else is about to."""
         await asyncio.to_thread(explain.check_file, self._model)
         if self._command is None and not selftest.is_installed():
             raise explain.not_installed()
         self._raise_if_too_early()
-        name = await asyncio.to_thread(verdict.key, self._model, gpu_layers=self._settings.gpu_layers)
-        fingerprint = await asyncio.to_thread(_fingerprint, self._model)
-        known = await asyncio.to_thread(verdict.recall, name)
-        attempt = (known.attempt if known else None) or Attempt()
+        began, clock = time.time(), time.monotonic()
+        setup = self._setup = await asyncio.to_thread(self._prepare)
+        while True:
+            # Anew each time: a temporary folder goes with the last file in it.
+            place = await asyncio.to_thread(rendezvous.place, setup.key)
+            found = await launch.join(place, self._recipe)
+            if found is None:
+                found = await self._start_alone(setup, place, began)
+            if found is not None:
+                break
+            await launch.pause(clock, self._recipe.timeout_s)
+        # Nothing may come between: a start that ends here would leave a connection behind.
+        running = self._running = (found, translate.model(found.ready, setup.fingerprint))
+        self._failure = None
+        if found.child is not None:
+            self._retiring = asyncio.create_task(control.retire(place, self._recipe.note))
+        return running
+
+    def _prepare(self) -> _Setup:
+        options = load_options(self._settings, self._model, Attempt())
+        key = identity.key(
+            "native", options, command=self._recipe.command, build=verdict.build(), loopback=self._recipe.loopback
+        )  # fmt: skip
+        name = verdict.key(self._model, gpu_layers=self._settings.gpu_layers)
+        return _Setup(key, name, identity.fingerprint("native", self._model))
+
+    async def _start_alone(self, setup: _Setup, place: Place, began: float) -> Running | None:
+        """Start the process, unless somebody was faster; None: somebody else is at it."""
+        try:
+            lock = await launch.lock(place)
+        except FileNotFoundError:
+            return None  # the folder has just been taken away
+        except OSError as exc:
+            raise self._failed(explain.cannot_listen(exc.strerror or str(exc)), pause_s=self._pauses_s[-1]) from exc
+        if lock is None:
+            return None
+        try:
+            return await launch.join(place, self._recipe) or await self._descend(setup, place, began)
+        finally:
+            lock.release()
+
+    async def _descend(self, setup: _Setup, place: Place, began: float) -> Running:
+        """Go down the ladder until an attempt lives."""
+        failure = await asyncio.to_thread(verdict.recall, setup.failure)
+        if failure is not None and failure.at >= began:
+            # What came out while we waited is our answer too.
+            raise self._failed(EngineUnavailableError(failure.message, remedy=failure.remedy), pause_s=self._pauses_s[-1])
+        await self._count_crash(setup, await asyncio.to_thread(registry.clear, place))
+        known = await asyncio.to_thread(verdict.recall, setup.verdict)
+        attempt, said = _first_attempt(known)
         first: Fall | None = None
         while True:
-            outcome = await self._launch(attempt)
+            outcome = await self._launch(place, attempt)
             if isinstance(outcome, Running):
                 break
             logger.warning("The engine process %s (%s). %s", explain.how(outcome), attempt, outcome.last_words)
             first = first or outcome
             following = ladder.following(attempt, outcome, gpu_layers=self._settings.gpu_layers)
             if following is None:
-                raise self._failed(explain.unavailable(outcome, self._model), pause_s=self._pauses_s[-1])
+                error = explain.unavailable(outcome, self._model)
+                fallen = Verdict(attempt=None, at=time.time(), message=error.message, remedy=error.remedy)
+                await asyncio.to_thread(verdict.remember, setup.failure, fallen)
+                raise self._failed(error, pause_s=self._pauses_s[-1])
             attempt = following
-        # Nothing may come between the launch and this: a start that ends here would leave the process behind.
-        running = self._running = (outcome, _model(outcome.ready, fingerprint))
-        self._failure = None
         if known is None or known.attempt != attempt:
-            await asyncio.to_thread(verdict.remember, name, Verdict(attempt=attempt, at=time.time()))
+            await asyncio.to_thread(verdict.remember, setup.verdict, Verdict(attempt=attempt, at=time.time()))
         if first is not None:
-            self._notify(explain.fell_back(first, attempt))
-        return running
+            said = explain.fell_back(first, attempt)
+        if said:
+            self._notify(said)
+        return outcome
 
-    async def _launch(self, attempt: Attempt) -> Running | Fall:
-        command = [*(self._command or WORKER), *ladder.arguments(self._settings, self._model, attempt)]
-        idle_s = self._settings.idle_minutes * 60.0
+    async def _launch(self, place: Place, attempt: Attempt) -> Running | Fall:
+        options = await asyncio.to_thread(load_options, self._settings, self._model, attempt)
         try:
-            return await launch(command, idle_s=idle_s, timeout_s=self._load_timeout_s, loopback=self._loopback)
+            return await launch.start(place, self._recipe, options, attempt)
+        except EngineUnavailableError as exc:
+            raise self._failed(exc, pause_s=self._pauses_s[-1]) from exc
         except OSError as exc:
             error = EngineUnavailableError(f"The engine process cannot be started: {exc.strerror}.")
             raise self._failed(error, pause_s=self._pauses_s[-1]) from exc
 
-    async def _bury(self, running: Running) -> bool:
-        """Clear away a child whose connection is lost.  False: it had left in peace."""
-        is_news = self._running is not None and self._running[0] is running
-        if is_news:
-            self._running = None
-        status = await running.stop()
-        if status and is_news:
-            fall = Fall(status)
-            logger.warning("The engine process %s. %s", explain.how(fall), running.child.last_words)
+    async def _bury(self, running: Running) -> None:
+        """Clear away after a process whose connection is lost; whoever else meets that meanwhile waits."""
+        async with self._burying:
+            is_news = self._running is not None and self._running[0] is running
+            if is_news:
+                self._running = None
+            await running.link.aclose()
+            if not is_news or running.link.has_left or self._setup is None:
+                return
+            status = await running.child.ended(timeout_s=_BURIAL_S) if running.child is not None else None
+            how = explain.how(Fall(status)) if status is not None else "hung" if running.link.was_hung else "stopped unexpectedly"
+            logger.warning("The engine process %s.", how)
             pause_s = self._pauses_s[min(self._n_failures, len(self._pauses_s) - 1)]
-            self._failed(EngineBusyError(f"The engine process {explain.how(fall)}; it is started again soon."), pause_s=pause_s)
-        return status != 0
+            self._failed(EngineBusyError(f"The engine process {how}; it is started again soon."), pause_s=pause_s)
+            await self._count_crash(self._setup, await launch.sweep(running.place))
+
+    async def _count_crash(self, setup: _Setup, note: Note | None) -> None:
+        """A process that used the GPU left this note behind when it crashed."""
+        if note is not None and note.is_loaded and note.on_gpu:
+            await asyncio.to_thread(verdict.crashed, setup.verdict, note.attempt)
 
     async def _let_go(self, running: Running, answer: Answer) -> None:
-        """End a generation in the child; a child that does not confirm it is ended itself."""
+        """End a generation over there; a process that does not confirm it although it should is ended itself."""
         try:
-            confirmed = await answer.stop(timeout_s=self._confirm_s)
+            if await answer.stop(timeout_s=self._confirm_s):
+                return
+            is_there = await running.link.ping(timeout_s=self._patience.pong_s)
+            if is_there and await answer.stop(timeout_s=self._give_up_s - self._confirm_s):
+                return
         finally:
             running.link.forget(answer)
-        if not confirmed:
-            logger.warning("The engine process does not answer; it is stopped.")
-            await running.child.kill()
-            await self._bury(running)
+        running.link.kill()
+        await self._bury(running)
 
     def _failed(self, error: EngineError, *, pause_s: float) -> EngineError:
         """Note a failure; until its pause is over, asks get it again without another try."""
@@ -199,63 +297,16 @@ class NativeEngine:
         raise self._failure
 
 
-def _model(ready: wire.Ready, fingerprint: str) -> Model:
-    return Model(
-        name=f"{ready.name} {ready.quantization}".strip(),
-        family=by_vocabulary(ready.markers, architecture=ready.architecture, name=ready.name),
-        fingerprint=fingerprint,
-        context_tokens=ready.context_tokens,
-    )
+def _first_attempt(known: Verdict | None) -> tuple[Attempt, str]:
+    """What to try first, and what the user must know of it."""
+    attempt = (known.attempt if known else None) or Attempt()
+    lower = ladder.after_crashes(attempt, known.crashes if known else (), now=time.time())
+    return (attempt, "") if lower is None else (lower, explain.stepped_down(lower))
 
 
 def _ask(running: Running, prompt: Prompt) -> Answer:
     """Send a prompt.  Raises `ContextOverflowError` for one that fits no frame, and so no window."""
     try:
-        return running.link.ask(lambda number: _generate(number, prompt))
+        return running.link.ask(lambda number: translate.generate(number, prompt))
     except wire.FrameError as exc:
         raise ContextOverflowError("The prompt is too long for any model.", limit_tokens=running.ready.context_tokens) from exc
-
-
-def _generate(number: int, prompt: Prompt) -> wire.Generate:
-    return wire.Generate(
-        id=number,
-        segments=prompt.segments,
-        max_tokens=prompt.max_tokens,
-        temperature=prompt.temperature,
-        stop=prompt.stop,
-        draft=prompt.draft,
-        priority=prompt.priority,
-        session=prompt.session,
-    )
-
-
-def _chunk(event: wire.Delta | wire.Done | wire.Failed) -> Chunk:
-    """The chunk for an event.  Raises an `EngineError` for a failed answer."""
-    match event:
-        case wire.Delta():
-            usage = None if event.read is None else Usage(reused=event.reused, read=event.read)
-            return Chunk(text=event.text, logprob=event.logprob, n_tokens=event.n_tokens, usage=usage)
-        case wire.Done():
-            finish = Finish.STOP if event.finish == "stop" else Finish.LENGTH
-            return Chunk(text="", finish=finish, usage=Usage(reused=event.reused, read=event.read, generated=event.generated))
-        case wire.Failed(kind="overflow"):
-            raise ContextOverflowError(
-                event.message, limit_tokens=event.limit_tokens, remedy="Raise local.contextTokens or lower context.prefixTokens."
-            )
-        case wire.Failed(kind="template"):
-            raise EngineRefusedError(event.message, remedy="Set template to the model's family, or to auto.")
-        case wire.Failed(kind="busy"):
-            raise EngineBusyError(event.message)
-        case wire.Failed():
-            raise StreamBrokenError(event.message)
-
-
-def _fingerprint(model: Path) -> str:
-    """Names a model file by its size, head and tail, wherever it lies."""
-    with model.open("rb") as file:
-        size = file.seek(0, 2)
-        digest = hashlib.sha256(str(size).encode())
-        for start in (0, max(0, size - _FINGERPRINT_BYTES)):
-            file.seek(start)
-            digest.update(file.read(_FINGERPRINT_BYTES))
-    return f"native:{digest.hexdigest()[:16]}"

@@ -1,7 +1,8 @@
 """How likely proposed tokens are accepted, learned over all runs of a process, and how many are worth proposing.
 
-A source (the draft text, the text that was read, a draft model) that agreed for long will probably go on to agree;
-so the odds are learned by how many tokens it was right with before.  Pure and deterministic.
+Two things decide.  A source (the draft text, the text that was read, a draft model) that agreed for long will probably go on to agree;
+so the odds are learned by how many tokens it was right with before.  And each source has a credit: what it loses
+is bounded by what it gained and by a small share of the time, whatever the odds say.  Pure and deterministic.
 """
 
 from __future__ import annotations
@@ -14,26 +15,29 @@ from monkeycode_lsp.engines.local.costs import Costs
 Source = Literal["text", "lookup", "model"]
 _PRIORS: dict[Source, tuple[float, ...]] = {
     "text": (0.3, 0.5, 0.92, 0.95, 0.97, 0.98),
-    "lookup": (0.2, 0.4, 0.6, 0.8, 0.9, 0.95),
-    "model": (0.65, 0.7, 0.75, 0.8, 0.85, 0.85),
+    "lookup": (0.2, 0.4, 0.45, 0.6, 0.8, 0.93),
+    "model": (0.8,),
 }
-"""What is believed first, for 0, 1, from 2, from 4, from 8 and from 16 tokens that agreed."""
+"""What is believed first, for 0, 1, from 2, from 4, from 8 and from 16 tokens that agreed.  A model has read them all anyway."""
 _PRIOR_WEIGHT = 6.0
 """That belief counts as so many tokens seen."""
 _MEMORY = 64.0
 """After so many tokens what was seen counts half: sources get better and worse."""
 _LONGEST = 63
+_PROVEN = 16
+"""With so many tokens that agreed, more do not raise the odds."""
 _HOPELESS = 0.02
 """A token that is reached so rarely is not worth looking at."""
 _MARGIN = 1.05
 """A proposal must promise so many times the speed of none: the figures are estimates."""
 _WATCHED = 16
 """A source that cannot pay is watched again in every so many-th run."""
-_PROBE_SHARE = 0.01
-"""Of the time that passes without a source that is off, this share is spent on trying it again …"""
-_PROBE_GROWTH = 2.0
-_PROBE_RAREST = 8.0
-"""… and less with each trial, down to this part of it."""
+_CREDIT: dict[Source, float] = {"text": 20.0, "lookup": 20.0, "model": 60.0}
+"""The most that a source may lose before it has gained anything, in decodes of one row.  A model has a prompt to read first."""
+_FOR_TRIALS = 20.0
+"""So much of it may go into trials of a source that does not seem to pay."""
+_SHARE = 0.01
+"""Of the time that passes, this share may be lost by each source, for trials that show whether it got better."""
 
 
 class Odds:
@@ -41,24 +45,21 @@ class Odds:
 
     def __init__(self) -> None:
         # The mutable state is the decayed counts per source and level of agreement (changed in `learn`), how often
-        # a hopeless source was passed over (`watches`), and what may be spent on trials of sources (`probe`).
+        # a hopeless source was passed over (`watches`), and what each may lose, in decodes of one row (`earn`, `settle`).
         self._tries = {source: [_PRIOR_WEIGHT] * len(chances) for source, chances in _PRIORS.items()}
         self._hits = {source: [_PRIOR_WEIGHT * chance for chance in chances] for source, chances in _PRIORS.items()}
         self._passed_over = dict.fromkeys(_PRIORS, 0)
-        self._saved_ms = dict.fromkeys(_PRIORS, 0.0)
-        self._rarity = dict.fromkeys(_PRIORS, 1.0)
+        self._credit = dict(_CREDIT)
 
     def learn(self, source: Source, agreed: int, *, hit: bool) -> None:
         """One token: `agreed` before it had been right, and it was a `hit` or not.  It need not have been proposed."""
-        level = _level(agreed)
+        level = _level(source, agreed)
         tries, hits = self._tries[source], self._hits[source]
         tries[level] += 1
         hits[level] += hit
         if tries[level] > _MEMORY:
             tries[level] /= 2
             hits[level] /= 2
-        if hit and self._rarity[source] > 1:
-            self._rarity[source] /= _PROBE_GROWTH
 
     def judged(self, source: Source, agreed: int, n_proposed: int, n_accepted: int) -> None:
         """Learn from a proposal that came after `agreed` right tokens."""
@@ -69,7 +70,7 @@ class Odds:
 
     def chance(self, source: Source, agreed: int) -> float:
         """That the next token is right."""
-        level = _level(agreed)
+        level = _level(source, agreed)
         return self._hits[source][level] / self._tries[source][level]
 
     def length(
@@ -103,24 +104,27 @@ class Odds:
         self._passed_over[source] += 1
         return self._passed_over[source] % _WATCHED == 0
 
-    def probe(self, source: Source, price_ms: float, passed_ms: float) -> bool:
-        """Whether to try a source that does not pay, at this price; called at each chance that it would have had.
+    def earn(self) -> None:
+        """A decode passes, and a little may be lost again."""
+        for source in self._credit:
+            self.settle(source, _SHARE)
 
-        `passed_ms`: what is decoded instead.  The trials never cost more than `_PROBE_SHARE` of the time, and are
-        worth it only for what cannot be watched for nothing.
+    def settle(self, source: Source, decodes: float) -> None:
+        """A source has gained so much time, in decodes of one row, or lost it."""
+        self._credit[source] = min(self._credit[source] + decodes, _CREDIT[source])
+
+    def affords(self, source: Source) -> bool:
+        """Whether a source may lose anything.
+
+        The odds can be wrong in ways that no count per level shows, such as drafts that always fail at the same
+        token.  The credit bounds what that can cost.
         """
-        self._saved_ms[source] += passed_ms * _PROBE_SHARE
-        if self._saved_ms[source] < price_ms * self._rarity[source]:
-            return False
-        self._saved_ms[source] = 0.0
-        self._rarity[source] = min(self._rarity[source] * _PROBE_GROWTH, _PROBE_RAREST)
-        return True
+        return self._credit[source] > 0
+
+    def affords_trial(self, source: Source, decodes: float) -> bool:
+        """Whether a source that does not seem to pay may lose so much, to see whether that is still so."""
+        return self._credit[source] - decodes > _CREDIT[source] - _FOR_TRIALS
 
 
-_N_LEVELS = 6
-_PROVEN = 1 << (_N_LEVELS - 2)
-"""With so many tokens that agreed, more do not raise the odds."""
-
-
-def _level(agreed: int) -> int:
-    return min(agreed.bit_length(), _N_LEVELS - 1)
+def _level(source: Source, agreed: int) -> int:
+    return min(agreed.bit_length(), len(_PRIORS[source]) - 1)

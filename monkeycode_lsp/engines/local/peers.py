@@ -28,6 +28,8 @@ class Peer(NamedTuple):
 
 def peer_of(connection: socket.socket) -> Peer | None:
     """The process at the other end; None where the system does not tell."""
+    if sys.platform == "win32" or connection.family != socket.AF_UNIX:
+        return None
     with contextlib.suppress(OSError, struct.error):
         if sys.platform == "linux":
             pid, user, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))

@@ -27,6 +27,8 @@ from monkeycode_lsp.errors import EngineUnavailableError
 
 LOOPBACK = os.name == "nt"
 """Whether this system needs the loopback kind."""
+CANNOT_LISTEN = 4
+"""Exit status of a process that no client can ever reach."""
 _LONGEST_SOCKET_PATH = 100
 """Unix sockets are named by at most 104 bytes on some systems."""
 _PREFIX = "engine-"
@@ -122,6 +124,8 @@ class Door:
             self.token = secrets.token_hex(32)
             _write(path, msgspec.json.encode(Address(self.listener.getsockname()[1], self.token)))
             return
+        if sys.platform == "win32":
+            raise OSError("there are no sockets with a path here")
         self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         mask = os.umask(0o177)
         try:
@@ -213,4 +217,6 @@ def _fits(parent: Path) -> bool:
 
 
 def _user() -> str:
-    return "" if sys.platform == "win32" else str(os.geteuid())
+    if sys.platform == "win32":
+        return ""
+    return str(os.geteuid())

@@ -27,7 +27,9 @@ LEAST_ANSWER = 16
 class Run:
     """The mutable state changes in its methods only, on the decode thread."""
 
-    def __init__(self, job: Hashable, ask: Generate, is_cancelled: Callable[[], bool], runtime: Runtime, number: int, began: float) -> None:
+    def __init__(
+        self, job: Hashable, ask: Generate, is_cancelled: Callable[[], bool], *, runtime: Runtime, number: int, began: float
+    ) -> None:
         """Raises `GenerationError` for a prompt that cannot be answered."""
         self.job = job
         self.ask = ask
@@ -51,6 +53,8 @@ class Run:
         self.spent_ms = 0.0
         """Time of the decoder that it has had."""
         self.drafter: Drafter | None = None
+        self.is_alone = False
+        """Whether its next row is decoded alone, because its draw is close."""
         self._runtime = runtime
         self._sampler: Sampler | None = runtime.sampler(ask) if ask.max_tokens else None
         self._assembler = Assembler(ask.stop)
@@ -99,6 +103,10 @@ class Run:
             raise RuntimeError("a run that only reads has nothing to draw")
         among = None if self._healing.done else self._runtime.fitting(self._healing.left)
         return self._sampler.draw(row, among)
+
+    def is_close(self, row: int) -> bool:
+        """See `Sampler.is_close`."""
+        return self._sampler is not None and self._sampler.is_close(row)
 
     def say(self, token: int, logprob: float) -> Finish | None:
         """Take a token that was drawn; told is whether the answer is over with it."""

@@ -15,10 +15,11 @@ from pathlib import Path
 import msgspec
 
 from monkeycode_lsp.config import Local
-from monkeycode_lsp.engines.local import explain, ladder, verdict, wire
+from monkeycode_lsp.engines.local import explain, jsontext, ladder, verdict, wire
 from monkeycode_lsp.engines.local.child import last_words
 from monkeycode_lsp.engines.local.ladder import Attempt, Fall
 from monkeycode_lsp.engines.local.launch import WORKER
+from monkeycode_lsp.engines.local.options import load_options
 from monkeycode_lsp.engines.local.verdict import Verdict
 from monkeycode_lsp.errors import EngineUnavailableError
 
@@ -59,7 +60,8 @@ async def _descend(settings: Local, model: Path, command: Sequence[str], timeout
     attempt = Attempt()
     first: Fall | None = None
     while True:
-        outcome = await _run([*command, *ladder.arguments(settings, model, attempt), "--self-test"], timeout_s=timeout_s)
+        options = await asyncio.to_thread(load_options, settings, model, attempt)
+        outcome = await _run([*command, f"--options={jsontext.dump(options)}", "--self-test"], timeout_s=timeout_s)
         if not isinstance(outcome, Fall):
             return Verdict(attempt=attempt, at=time.time(), message=explain.fell_back(first, attempt) if first else "")
         first = first or outcome

@@ -98,7 +98,9 @@ class Service:
 
     def _is_ready(self, ready: wire.Ready) -> None:
         self._loaded_at = time.monotonic()
-        self._entry.update(msgspec.structs.replace(self._entry.note, name=f"{ready.name} {ready.quantization}".strip(), on_gpu=ready.on_gpu))
+        self._entry.update(
+            msgspec.structs.replace(self._entry.note, name=f"{ready.name} {ready.quantization}".strip(), on_gpu=ready.on_gpu)
+        )
         self.host.tell(ready)
 
     def _turn(self, decoder: Decoder) -> None:

@@ -25,6 +25,7 @@ logger = logging.getLogger(__name__)
 
 _DAY_S = 86_400
 _MOST = 64
+_MOST_CRASHES = 8
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -36,6 +37,8 @@ class Verdict(msgspec.Struct, frozen=True):
     """Unix time in seconds."""
     message: str = ""
     remedy: str = ""
+    crashes: tuple[float, ...] = ()
+    """When processes of this attempt crashed while they ran with layers on the GPU, Unix time in seconds."""
 
     @property
     def is_lasting(self) -> bool:
@@ -50,7 +53,7 @@ def key(model: Path, *, gpu_layers: int) -> str:
         file = f"{model.resolve()} {stat.st_size} {stat.st_mtime_ns}"
     except OSError:
         file = str(model)
-    return hashlib.sha256("\n".join([*_build(), hardware.processor(), file, str(gpu_layers)]).encode()).hexdigest()[:32]
+    return hashlib.sha256("\n".join([*build(), hardware.processor(), file, str(gpu_layers)]).encode()).hexdigest()[:32]
 
 
 def recall(name: str) -> Verdict | None:
@@ -76,6 +79,13 @@ def remember(name: str, verdict: Verdict) -> None:
         logger.warning("What is known of the engine could not be kept: %s.", exc.strerror)
 
 
+def crashed(name: str, attempt: Attempt) -> None:
+    """Note that a process of this attempt crashed while it ran with layers on the GPU."""
+    known = recall(name) or Verdict(attempt=attempt, at=time.time())
+    if known.attempt == attempt:
+        remember(name, msgspec.structs.replace(known, crashes=(*known.crashes, time.time())[-_MOST_CRASHES:]))
+
+
 def _load() -> dict[str, Verdict]:
     try:
         return msgspec.json.decode(_path().read_bytes(), type=dict[str, Verdict])
@@ -87,7 +97,7 @@ def _path() -> Path:
     return folders.cache() / "engine-verdicts.json"
 
 
-def _build() -> list[str]:
+def build() -> list[str]:
     """Version and libraries of llama-cpp-python, without importing it; a rebuild changes the libraries' times."""
     spec = importlib.util.find_spec("llama_cpp")
     if spec is None or not spec.submodule_search_locations:

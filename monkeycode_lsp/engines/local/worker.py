@@ -19,20 +19,18 @@ from pathlib import Path
 
 import msgspec
 
-from monkeycode_lsp.engines.local import jsontext, logfile, rendezvous, wire
+from monkeycode_lsp.engines.local import jsontext, logfile, wire
 from monkeycode_lsp.engines.local.decoder import Decoder, LoadError, Options
 from monkeycode_lsp.engines.local.host import Limits
 from monkeycode_lsp.engines.local.registry import Entry, Note
-from monkeycode_lsp.engines.local.rendezvous import Door, Place
+from monkeycode_lsp.engines.local.rendezvous import CANNOT_LISTEN, Door, Place
 from monkeycode_lsp.engines.local.service import Service
 
 if sys.platform != "win32":
     import resource
 
 CANNOT_LOAD = 3
-"""Exit status after `LoadFailed` …"""
-CANNOT_LISTEN = 4
-"""… and where no client can ever connect; any other that is not 0 is a crash."""
+"""Exit status after `LoadFailed`; beside it and `CANNOT_LISTEN` any other that is not 0 is a crash."""
 _LOG_CHECK_S = 60.0
 
 logger = logging.getLogger(__name__)

@@ -10,9 +10,17 @@ import sys
 import pytest
 from rich.console import Console
 
-from monkeycode_lsp.cli import doctor
+from monkeycode_lsp import config
+from monkeycode_lsp.cli import checks, doctor
 from monkeycode_lsp.cli.checks import Finding, State
+from monkeycode_lsp.cli.runtimes import Runtime
+from monkeycode_lsp.cli.tuning import in_words
+from monkeycode_lsp.engines.local import abilities
+from monkeycode_lsp.engines.local.measure import Speed
+from monkeycode_lsp.models import catalogue
+from monkeycode_lsp.models.hardware import Compiler, Gpu, Hardware
 from tests.servers import CompletionServer, reply
+from tests.unit.models import samples
 
 
 @pytest.fixture(autouse=True)
@@ -107,3 +115,73 @@ def test_on_a_narrow_terminal_nothing_is_broken_inside_words():
     assert lines[:2] == ["ok subject: short", "BROKEN subject:"]
     assert max(map(len, lines)) <= 40
     assert " ".join(" ".join(lines[2:]).split()) == f"{words} → Mend it."
+
+
+SYSTEM = "CPU : AVX2 = 1 | AVX512 = 1"
+
+
+@pytest.fixture
+def native():
+    """The full engine, as `runtimes.look` tells of it."""
+    built_for = abilities.read(SYSTEM)
+    return Runtime("native", "full engine", installed=True, state="works", works=True, hardware=built_for.words(), abilities=built_for)
+
+
+def machine(*gpus, features=("avx2", "avx512")):
+    return Hardware("linux", "x86_64", cores=4, features=frozenset(features), gpus=gpus, compiler=Compiler("gcc", (14,), "c++"))
+
+
+async def tuning(hardware, runtime, **local):
+    found = await checks.check_tuning(config.Config(local=config.Local(**local)), hardware, runtime, measure=False)
+    return {finding.subject: finding for finding in found}
+
+
+async def test_a_build_without_the_gpu_is_a_warning_with_the_command(native):
+    found = await tuning(machine(Gpu("cuda", "Card")), native)
+    assert found["GPU"].state is State.WARNING
+    assert "monkeycode engine install --rebuild" in found["GPU"].remedy
+    assert "not nvcc" in found["best build"].found
+
+
+async def test_what_the_best_build_is_and_how_to_get_it_is_always_told(native):
+    found = await tuning(machine(), native)
+    assert set(found) == {"best build"}
+    assert found["best build"].found == "Built for this processor."
+    assert "monkeycode engine install --rebuild" in found["best build"].remedy
+
+
+async def test_the_prebuilt_engine_says_what_it_lacks():
+    prebuilt = Runtime("managed", "prebuilt", installed=True, state="works", abilities=abilities.read("CPU : AVX2 = 1"))
+    found = await tuning(machine(), prebuilt)
+    assert "drafts" in found["prebuilt engine"].found
+    assert "AVX512 unused" in found["prebuilt engine"].found
+
+
+async def test_settings_that_do_not_suit_the_machine_are_told(native):
+    assert (await tuning(machine(), native, threads=64))["threads"].state is State.WARNING
+
+
+async def test_an_engine_that_cannot_be_measured_says_why(native, tmp_path):
+    (tmp_path / "model.gguf").write_bytes(samples.gguf())
+    settings = config.Config(local=config.Local(model=str(tmp_path / "model.gguf")))
+    speed = next(found for found in await checks.check_tuning(settings, machine(), native, measure=True) if found.subject == "speed")
+    assert speed.state is State.WARNING
+    assert speed.found.startswith("could not be measured: No engine")
+
+
+def test_quick_tests_and_measures_nothing(run, tmp_path, monkeypatch, home):
+    server = tmp_path / "llama-server"
+    server.write_text("#!/bin/sh\ntouch started\n", encoding="utf-8")
+    server.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    (home / "models").mkdir(parents=True)
+    (home / "models" / catalogue.default().file).write_bytes(samples.gguf())
+    found = findings(run("doctor", "--quick", "--json"))
+    assert "not tested" in found["llama-server (prebuilt engine)"]["found"]
+    assert "speed" not in found
+    assert not (tmp_path / "started").exists()
+
+
+def test_a_speed_is_told_in_words():
+    assert in_words(Speed(256, 320.4, 60.2)) == "reads 320 tokens a second, and generates 60 (a new prompt of 256 tokens)"
+    assert in_words(Speed(256, 320.4)) == "reads 320 tokens a second (a new prompt of 256 tokens)"

@@ -54,11 +54,3 @@ def test_try_without_a_terminal_does_not_download_unasked(run, tmp_path, monkeyp
     assert done.exit_code == 1
     assert done.stderr.startswith("Error: The model Qwen2.5-Coder-0.5B-Instruct Q4_K_M is not here yet; it is 491 MB to download.")
     assert "monkeycode try --yes" in done.stderr
-
-
-def test_the_local_benchmark_without_the_compiled_engine_says_how_to_get_it(run, nothing_installed):
-    done = run("benchmark", "--scenario", "local")
-    assert done.exit_code == 1
-    assert done.stderr == (
-        "Error: This scenario measures the compiled engine.\n`monkeycode engine install` (five to ten minutes on two cores)\n"
-    )

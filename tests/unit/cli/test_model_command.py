@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
 
 from monkeycode_lsp.models import catalogue
+from tests.unit.models import samples
 
 # The smallest thing that is a GGUF file: magic, version 3, no tensors, no metadata.
 EMPTY_GGUF = b"GGUF" + (3).to_bytes(4, "little") + bytes(16)
@@ -93,3 +95,44 @@ def test_remove_of_what_is_not_here_fails_before_it_asks(run):
 
 def test_verify_without_a_terminal_is_few_lines(run, own):
     assert len(run("model", "verify", "mine.gguf").stdout.splitlines()) <= 3
+
+
+@pytest.fixture
+def small(home):
+    """A model whose precision is known, among ours."""
+    (home / "models").mkdir(parents=True)
+    path = home / "models" / "small.gguf"
+    path.write_bytes(samples.gguf({"general.file_type": 15}))
+    return path
+
+
+def test_convert_refuses_what_costs_quality_with_the_figures(run, small):
+    done = run("model", "convert", "small.gguf", "--to", "q4_0")
+    assert done.exit_code == 1
+    assert "halved the fill-in-the-middle accuracy" in done.stderr
+    assert "5 of 50" in done.stderr
+    assert "--force" in done.stderr
+    assert list(small.parent.iterdir()) == [small]
+
+
+def test_convert_leaves_a_file_that_exists_alone(run, small, tmp_path):
+    (tmp_path / "mine.gguf").write_text("mine", encoding="utf-8")
+    done = run("model", "convert", small, "--output", tmp_path / "mine.gguf")
+    assert done.exit_code == 1
+    assert "exists already" in done.stderr
+    assert (tmp_path / "mine.gguf").read_text(encoding="utf-8") == "mine"
+
+
+def test_convert_of_what_is_not_here_says_so(run):
+    done = run("model", "convert", "1.5b")
+    assert done.exit_code == 1
+    assert "SOURCE names 1.5b" in done.stderr
+    assert "monkeycode model pull" in done.stderr
+
+
+def test_convert_without_the_full_engine_says_how_to_get_it(run, small, monkeypatch):
+    monkeypatch.setitem(sys.modules, "llama_cpp", None)
+    done = run("model", "convert", "small.gguf")
+    assert done.exit_code == 1
+    assert "monkeycode engine install" in done.stderr
+    assert list(small.parent.iterdir()) == [small]

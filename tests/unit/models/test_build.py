@@ -48,6 +48,17 @@ def test_each_hardware_gets_its_options(hardware, options, reason):
     assert built.compiles
 
 
+def test_a_cuda_compiler_that_is_not_on_path_is_named():
+    hardware = Hardware(
+        system="linux", machine="x86_64", compiler=GCC13, gpus=(Gpu(api="cuda", name="Card"),), tools=frozenset({"nvcc"}),
+        nvcc="/usr/local/cuda/bin/nvcc",
+    )  # fmt: skip
+    assert build.command(hardware, installer=PIP).env["CUDACXX"] == "/usr/local/cuda/bin/nvcc"
+    assert "CUDACXX=/usr/local/cuda/bin/nvcc" in build.render(build.command(hardware, installer=PIP), windows=False)
+    without_gpu = Hardware(system="linux", machine="x86_64", compiler=GCC13, tools=frozenset({"nvcc"}), nvcc="/usr/local/cuda/bin/nvcc")
+    assert "CUDACXX" not in build.command(without_gpu, installer=PIP).env
+
+
 @pytest.mark.parametrize(("gpu", "tool"), [("cuda", "nvcc"), ("rocm", "hipcc"), ("sycl", "icpx"), ("vulkan", "glslc")])
 def test_a_gpu_without_its_compiler_is_said_and_the_processor_used(gpu, tool):
     built = build.command(machine(gpu=gpu))

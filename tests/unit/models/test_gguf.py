@@ -35,7 +35,7 @@ def model(tmp_path, content):
 
 
 def test_the_header_says_what_the_model_is(tmp_path):
-    content = samples.gguf(VALUES)
+    content = samples.gguf({**VALUES, "general.type": "model"}, n_tensors=2)
     assert gguf.read(model(tmp_path, content)) == gguf.Header(
         version=3,
         architecture="qwen2",
@@ -47,14 +47,17 @@ def test_the_header_says_what_the_model_is(tmp_path):
         n_layers=24,
         tokenizer="gpt2/qwen2",
         fim={"prefix": 2, "suffix": 3, "middle": 4},
-        n_tensors=1,
+        n_tensors=2,
         bytes=len(content),
+        kind="model",
+        elements={"F32": 32},
     )
 
 
 def test_what_the_header_does_not_say_is_empty(tmp_path):
     header = gguf.read(model(tmp_path, samples.gguf(version=2)))
     assert (header.file_type, header.context_tokens, header.n_layers, header.tokenizer, header.fim) == ("", None, None, "", {})
+    assert header.kind == ""
 
 
 def test_control_tokens_are_found_in_the_vocabulary(tmp_path):

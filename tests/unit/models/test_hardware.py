@@ -137,6 +137,29 @@ def test_what_programs_say_becomes_hardware():
     assert "ninja" not in found.tools
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="programs are files with a bit there")
+def test_toolkits_that_are_not_on_path_are_found_where_they_are_installed(tmp_path):
+    for name in ("cuda/bin/nvcc", "rocm/bin/rocminfo"):
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).touch(mode=0o755)
+    rocminfo = str(tmp_path / "rocm/bin/rocminfo")
+    folders = {
+        "nvcc": ("$CUDA_HOME/bin", str(tmp_path / "cuda/bin")),
+        "rocminfo": ("$ROCM_PATH/bin", str(tmp_path)),
+        "hipcc": ("$ROCM_PATH/bin",),
+        "glslc": ("$NOT_SET/bin",),
+    }
+    found = hardware.probe(
+        lambda argv: ROCMINFO if argv[0] == rocminfo else "",
+        which=lambda _: None,
+        environ={"ROCM_PATH": str(tmp_path / "rocm")},
+        beside_path=folders,
+    )
+    assert found.nvcc == str(tmp_path / "cuda/bin/nvcc")
+    assert found.tools == {"nvcc", "rocminfo"}
+    assert found.gpu("rocm").target == "gfx1100"
+
+
 def test_programs_that_are_there_and_fail_are_no_hardware():
     found = hardware.probe(lambda _: "", which=lambda tool: tool, environ={})
     assert [gpu for gpu in found.gpus if gpu.api != "metal"] == []

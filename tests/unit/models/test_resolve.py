@@ -114,6 +114,14 @@ def test_a_path_without_a_file_names_setting_and_file(tmp_path, name):
     assert "monkeycode model pull" in caught.value.remedy
 
 
+def test_a_name_that_is_no_setting_is_called_what_it_is(tmp_path):
+    put(tmp_path / "broken.gguf", b"text")
+    for name in ("none.gguf", str(tmp_path / "none.gguf"), "1.5b", "broken.gguf"):
+        with pytest.raises(ModelError, match=r"SOURCE (names|is)") as caught:
+            resolve.resolve(name, folder=tmp_path, places=Places(), called="SOURCE")
+        assert resolve.SETTING not in caught.value.message
+
+
 def test_a_folder_and_a_broken_file_name_the_setting_too(tmp_path):
     with pytest.raises(ModelError, match=r"is a folder, not a model file\. The setting local\.model is"):
         check(str(tmp_path), tmp_path)

@@ -24,8 +24,10 @@ class _Log:
     """Takes what llama.cpp says.  One for the process, as the library has one callback and keeps its bare pointer."""
 
     def __init__(self) -> None:
-        # The mutable state is the last errors; they are cleared before something is tried that may fail.
+        # The mutable state is the last errors, which are cleared before something is tried that may fail, and
+        # whether the errors that come now are expected: llama.cpp calls a stop that we asked for a failure.
         self.complaints: deque[str] = deque(maxlen=3)
+        self.expects_errors = False
         self._callback = llama_cpp.llama_log_callback(self._on_line)
 
     def install(self) -> None:
@@ -36,7 +38,7 @@ class _Log:
         line = (text or b"").decode("utf-8", errors="replace").strip()
         if not line or level == _CONTINUED:
             return
-        number = _LEVELS.get(level, logging.DEBUG)
+        number = logging.DEBUG if self.expects_errors else _LEVELS.get(level, logging.DEBUG)
         if number >= logging.ERROR:
             self.complaints.append(line)
         logger.log(number, "%s", line)

@@ -15,6 +15,7 @@ import numpy as np
 
 from monkeycode_lsp.engines.local.decoder import GenerationError, LoadError, Options
 from monkeycode_lsp.engines.local.llama import loading
+from monkeycode_lsp.engines.local.llama.build import LOG
 from monkeycode_lsp.engines.local.llama.sampling import Logits, Sampler
 from monkeycode_lsp.engines.local.llama.vocabulary import Vocabulary
 from monkeycode_lsp.engines.local.runtime import Row
@@ -64,7 +65,7 @@ class Llama(Vocabulary):
         batch = self._batch.filled(rows)
         self._stop.watch(should_stop)
         code = int(llama_cpp.llama_decode(self._context, batch))
-        self._stop.watch(_never)
+        LOG.expects_errors = False
         if code == _NO_ROOM:
             raise GenerationError("decode", f"There is no room in the KV cache for {len(rows)} tokens.")
         if code not in (0, _ABORTED):
@@ -155,7 +156,7 @@ class _Stop:
         now_s = time.perf_counter()
         if not self._stopped and now_s >= self._next_s:
             self._next_s = now_s + _POLL_S
-            self._stopped = self._ask()
+            self._stopped = LOG.expects_errors = self._ask()
         return self._stopped
 
 
@@ -183,7 +184,8 @@ class _Batch:
     def filled(self, rows: Sequence[Row]) -> llama_cpp.llama_batch:
         """These rows as llama.cpp wants them; good until the next call."""
         n = len(rows)
-        self._tokens[:n], self._positions[:n], self._sequences[:n], self._wanted[:n] = zip(*rows, strict=True)
+        tokens, positions, sequences, wanted = map(list, zip(*rows, strict=True))
+        self._tokens[:n], self._positions[:n], self._sequences[:n], self._wanted[:n] = tokens, positions, sequences, wanted
         self._batch.n_tokens = n
         return self._batch
 

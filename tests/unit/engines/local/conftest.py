@@ -11,8 +11,10 @@ import pytest
 
 from monkeycode_lsp.config import Local
 from monkeycode_lsp.domain import Plain, Prompt
+from monkeycode_lsp.engines.local import control, registry, rendezvous
 from monkeycode_lsp.engines.local.native import NativeEngine
 
+PARENT = Path(__file__).with_name("parent.py")
 STUB = Path(__file__).with_name("stub_worker.py")
 
 
@@ -71,40 +73,41 @@ def stub(events):
     return lambda **behaviour: [sys.executable, str(STUB), json.dumps({"events": str(events.path), **behaviour})]
 
 
+SETTINGS = Local(linger_seconds=0)
+"""The process goes with its last client, so that no test waits for it."""
+
+
 @pytest.fixture
 async def engine(model, stub):
-    """Makes engines around the stub; closes them."""
+    """Makes engines around the stub; closes them, and waits until their processes are gone."""
     engines = []
 
-    def make(
-        *,
-        settings=None,
-        notify=lambda message: None,
-        model=model,
-        command=None,
-        pauses_s=(0.0,),
-        confirm_s=3.0,
-        load_timeout_s=60.0,
-        loopback=False,
-        **behaviour,
-    ):
-        engines.append(
-            NativeEngine(
-                settings=settings or Local(),
-                model=model,
-                notify=notify,
-                command=command or stub(**behaviour),
-                pauses_s=pauses_s,
-                confirm_s=confirm_s,
-                load_timeout_s=load_timeout_s,
-                loopback=loopback,
-            )
-        )
-        return engines[-1]
+    def make(*, settings=SETTINGS, notify=lambda message: None, model=model, command=None, pauses_s=(0.0,), confirm_s=3.0, **more):
+        how = {name: more.pop(name) for name in ("give_up_s", "patience", "load_timeout_s", "loopback") if name in more}
+        how = {"load_timeout_s": 60.0, "loopback": False} | how
+        command = command or stub(**more)
+        made = NativeEngine(
+            settings=settings, model=model, notify=notify, command=command, pauses_s=pauses_s, confirm_s=confirm_s, **how
+        )  # fmt: skip
+        engines.append(made)
+        return made
 
     yield make
     for made in engines:
         await made.aclose()
+    await asyncio.gather(*(control.stop(place, note) for place, note in registry.all_notes()))
+
+
+@pytest.fixture
+def empty():
+    """Waits until nothing of any process lies about any more."""
+
+    async def empty():
+        async with asyncio.timeout(10):
+            while [path.name for path in rendezvous.folder().iterdir()]:  # noqa: ASYNC110 - files cannot be awaited
+                await asyncio.sleep(0.01)
+
+    return empty
 
 
 @pytest.fixture
@@ -124,3 +127,20 @@ def say():
             return "".join([chunk.text async for chunk in stream])
 
     return say
+
+
+@pytest.fixture
+def parent(model, stub):
+    """Starts processes that have an engine of their own; ends them."""
+    processes = []
+
+    async def start(linger_s, **behaviour):
+        pipe = asyncio.subprocess.PIPE
+        command = [sys.executable, str(PARENT), str(linger_s), str(model), *stub(**behaviour)]
+        processes.append(await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe))
+        return processes[-1]
+
+    yield start
+    for process in processes:
+        if process.returncode is None:
+            process.kill()

@@ -1,4 +1,4 @@
-"""A process that owns a native engine, as the editor's server does, for tests that kill it: `parent.py MODEL COMMAND…`."""
+"""A process that has a native engine, as the editor's server does, for tests that kill it: `parent.py LINGER MODEL COMMAND…`."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from monkeycode_lsp.engines.local.native import NativeEngine
 
 
 async def main():
-    engine = NativeEngine(settings=Local(), model=Path(sys.argv[1]), notify=lambda message: None, command=sys.argv[2:])
+    settings = Local(linger_seconds=int(sys.argv[1]))
+    engine = NativeEngine(settings=settings, model=Path(sys.argv[2]), notify=lambda message: None, command=sys.argv[3:])
     await engine.ready()
-    child = engine._running[0].child
-    print(json.dumps({"pid": child.pid, "socket": str(child.path)}), flush=True)
+    running = engine._running[0]
+    print(json.dumps({"pid": running.link.pid, "socket": str(running.place.socket)}), flush=True)
     await asyncio.get_running_loop().run_in_executor(None, sys.stdin.readline)
     await engine.aclose()
 

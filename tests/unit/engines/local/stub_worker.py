@@ -16,8 +16,8 @@ import msgspec
 
 from monkeycode_lsp.engines.local import worker
 from monkeycode_lsp.engines.local.assembly import Assembler
-from monkeycode_lsp.engines.local.decoder import GenerationError, LoadError
-from monkeycode_lsp.engines.local.wire import Build, Delta, Done, Ready
+from monkeycode_lsp.engines.local.decoder import LoadError, Step
+from monkeycode_lsp.engines.local.wire import Build, Delta, Done, Failed, Ready, Totals
 from monkeycode_lsp.prompt import Markers
 
 
@@ -35,10 +35,23 @@ class Behaviour(msgspec.Struct, frozen=True):
     pieces: tuple[str, ...] = ("61", "62", "63")
     """The answer's tokens, as hex."""
     idle_s: float = 0.0
-    mode: Literal["answers", "endless", "stalls", "deaf", "overflow", "breaks", "leaves"] = "answers"
+    mode: Literal["answers", "endless", "stalls", "reads", "deaf", "overflow", "grammar", "breaks", "leaves"] = "answers"
     """Of the first ask of this process; the others are answered."""
+    once: bool = False
+    """Only in the first process."""
     pause_s: float = 0.0
     """Between two tokens."""
+
+
+class Running:
+    """One ask at work."""
+
+    def __init__(self, ask, is_cancelled, mode, behaviour):
+        self.ask = ask
+        self.is_cancelled = is_cancelled
+        self.mode = mode
+        self.pieces = list(behaviour.pieces)
+        self.assembler = Assembler(ask.stop)
 
 
 class StubDecoder:
@@ -47,6 +60,15 @@ class StubDecoder:
         self.behaviour = behaviour
         self.inside = False
         self.n_asks = 0
+        self.running = {}
+
+    @property
+    def busy(self):
+        return bool(self.running)
+
+    @property
+    def totals(self):
+        return Totals(asks=self.n_asks, generated=3 * self.n_asks)
 
     def tell(self, what, **more):
         if self.behaviour.events:
@@ -57,15 +79,17 @@ class StubDecoder:
         return Build(version="0", system="CPU : STUB = 1", accelerators=(), gpu=self.behaviour.gpu)
 
     def load(self):
-        self.tell("load", extra_buffers=self.options.extra_buffers, gpu_layers=self.options.gpu_layers, gpu_share=self.options.gpu_share)
+        options = self.options
+        told = {"extra_buffers": options.extra_buffers, "gpu_layers": options.gpu_layers, "gpu_share": options.gpu_share}
+        self.tell("load", pid=os.getpid(), context_tokens=options.context_tokens, nice=os.nice(0), **told)
         os.write(1, b"x" * self.behaviour.prints)
         print("Python prints too")
-        on_gpu = self.behaviour.gpu and self.options.gpu_layers != 0
+        on_gpu = self.behaviour.gpu and options.gpu_layers != 0
         doomed = {
             "always": True,
             "on_gpu": on_gpu,
-            "more_than_half_on_gpu": on_gpu and self.options.gpu_share > 0.5,
-            "extra_buffers": self.options.extra_buffers,
+            "more_than_half_on_gpu": on_gpu and options.gpu_share > 0.5,
+            "extra_buffers": options.extra_buffers,
         }[self.behaviour.dies_while]
         if self.behaviour.dies and doomed:
             os.kill(os.getpid(), getattr(signal, self.behaviour.dies))
@@ -75,47 +99,75 @@ class StubDecoder:
             raise LoadError("model", self.behaviour.load_error)
         return Ready("stub", "stub", 4096, Markers(), add_bos=False, on_gpu=on_gpu, n_layers=1, n_parameters=1, quantization="Q0")
 
-    def generate(self, ask, is_cancelled):
+    def mode(self):
+        self.n_asks += 1
+        if self.n_asks > 1:
+            return "answers"
+        mark = Path(self.behaviour.events + ".once")
+        if self.behaviour.once and mark.exists():
+            return "answers"
+        if self.behaviour.once:
+            mark.touch()
+        return self.behaviour.mode
+
+    def begin(self, job, ask, is_cancelled):
+        told = {"session": ask.session, "priority": int(ask.priority), "max_tokens": ask.max_tokens, "heal": ask.heal}
+        self.tell("begin", grammar=ask.grammar, temperature=ask.sampling.temperature, draft=ask.draft, **told)
+        self.running[job] = Running(ask, is_cancelled, self.mode(), self.behaviour)
+
+    def drop(self, job):
+        if (run := self.running.pop(job, None)) is not None:
+            self.tell("dropped", session=run.ask.session)
+
+    def step(self, is_urgent):
         if self.inside:
             os._exit(70)
         self.inside = True
-        self.n_asks += 1
-        mode = self.behaviour.mode if self.n_asks == 1 else "answers"
-        self.tell("begin", session=ask.session)
-        try:
-            yield from self.answer(ask, is_cancelled, mode)
-        finally:
-            self.inside = False
+        steps = [Step(job, event) for job, run in list(self.running.items()) for event in self.advance(run, is_urgent)]
+        for step in steps:
+            if not isinstance(step.event, Delta):
+                self.running.pop(step.job)
+        self.inside = False
+        return steps
 
-    def answer(self, ask, is_cancelled, mode):
-        if mode == "overflow":
-            raise GenerationError("overflow", "Too long.", limit_tokens=4096)
-        if mode == "breaks":
+    def advance(self, run, is_urgent):
+        if run.is_cancelled():
+            self.tell("cancelled", session=run.ask.session)
+            return [Done(run.ask.id, "cancelled", reused=3, read=2)]
+        if run.mode in {"overflow", "grammar"}:
+            return [Failed(run.ask.id, run.mode, "No.", limit_tokens=4096)]
+        if run.mode == "breaks":
+            run.mode = "answers"
+            self.inside = False
             raise ZeroDivisionError
-        if mode == "leaves" and not (mark := Path(self.behaviour.events + ".left")).exists():
-            mark.touch()
-            os._exit(0)
-        if mode == "deaf":
+        if run.mode == "leaves":
+            os.kill(os.getpid(), signal.SIGTERM)
+            run.mode = "stalls"
+        if run.mode == "deaf":
             threading.Event().wait()
-        pause = threading.Event()
-        assembler = Assembler(ask.stop)
-        pieces = list(self.behaviour.pieces)
-        while mode == "stalls" or pieces:
-            if is_cancelled():
-                self.tell("cancelled", session=ask.session)
-                yield Done(ask.id, "cancelled", reused=3, read=2)
-                return
-            pause.wait(self.behaviour.pause_s or (0.002 if mode in {"endless", "stalls"} else 0))
-            if mode == "stalls":
-                continue
-            if text := assembler.feed(bytes.fromhex(pieces[0] if mode == "endless" else pieces.pop(0))):
-                yield Delta(ask.id, text, 1, -0.5)
-        if rest := assembler.finish():
-            yield Delta(ask.id, rest, 0, 0.0)
-        yield Done(ask.id, "stop", reused=3, read=2, generated=len(self.behaviour.pieces))
+        if run.mode == "reads":
+            while not is_urgent(run.ask.priority):
+                threading.Event().wait(0.002)
+            self.tell("left", session=run.ask.session)
+            run.mode = "answers"
+            return []
+        threading.Event().wait(self.behaviour.pause_s or (0.002 if run.mode in {"endless", "stalls"} else 0))
+        if run.mode == "stalls":
+            return []
+        return self.speak(run)
+
+    def speak(self, run):
+        piece = run.pieces[0] if run.mode == "endless" else run.pieces.pop(0)
+        text = run.assembler.feed(bytes.fromhex(piece))
+        events = [Delta(run.ask.id, text, 1, -0.5)] if text else []
+        if not run.pieces:
+            rest = run.assembler.finish()
+            events += [Delta(run.ask.id, rest, 0, 0.0)] if rest else []
+            events.append(Done(run.ask.id, "stop", reused=3, read=2, generated=len(self.behaviour.pieces)))
+        return events
 
     def close(self):
-        self.tell("close")
+        self.tell("close", pid=os.getpid())
 
 
 def main():

@@ -414,6 +414,18 @@ def test_no_draft_ever_changes_the_answer(temperature, data):
     assert more.reused >= len(prompt)
 
 
+def test_what_rounding_could_decide_is_decoded_alone():
+    prompts = [f"prompt {n} says something " * 3 for n in range(4)]
+    right = {prompt: Loop(noisy=True).answer(prompt, max_tokens=24)[0] for prompt in prompts}
+    assert "~" not in "".join(right.values())
+    assert right == {prompt: alone(prompt, max_tokens=24) for prompt in prompts}
+    loop = Loop(noisy=True)
+    jobs = [loop.begin(prompt, max_tokens=24, draft=right[prompt]) for prompt in prompts]
+    loop.run()
+    assert [loop.text(job) for job in jobs] == list(right.values())
+    assert max(map(len, loop.runtime.batches[-20:])) > 1
+
+
 def test_an_answer_heals_the_cut_beginning_of_its_first_token():
     loop = Loop(says=lambda cells: 97)
     text, done = loop.answer("def is_ev", heal="en", max_tokens=4)
@@ -430,7 +442,8 @@ def test_the_totals_add_up():
 
 
 documents = st.lists(
-    st.tuples(st.integers(0, 3), st.integers(0, 200), st.integers(0, 30), st.text("abc", max_size=20), st.sampled_from(Priority)), max_size=8
+    st.tuples(st.integers(0, 3), st.integers(0, 200), st.integers(0, 30), st.text("abc", max_size=20), st.sampled_from(Priority)),
+    max_size=8,
 )
 
 

@@ -37,6 +37,10 @@ def test_of_equals_the_latest_is_taken():
     assert said(lookup(1, 2, 3, 8, 1, 2, 4, 9, 1, 2), 1) == (2, [4])
 
 
+def test_a_long_chain_is_not_walked_to_its_end():
+    assert said(lookup(9, 1, 2, 7, *[1, 2, 3] * 30, 9, 1, 2), 1) == (2, [3])
+
+
 def test_a_repetition_goes_on():
     assert said(lookup(5, 1, 2, 1, 2), 5) == (2, [1, 2, 1, 2, 1])
 

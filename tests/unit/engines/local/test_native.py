@@ -9,29 +9,36 @@ import signal
 import stat
 import subprocess
 import sys
+import time
 from contextlib import aclosing
 from pathlib import Path
 
 import pytest
 
-from monkeycode_lsp import folders
-from monkeycode_lsp.domain import Finish, Priority, Usage
-from monkeycode_lsp.engines.local import explain, rendezvous
-from monkeycode_lsp.engines.local.link import Link
-from monkeycode_lsp.engines.local.wire import Done, Generate, Starting
-from monkeycode_lsp.errors import ContextOverflowError, EngineBusyError, EngineUnavailableError, StreamBrokenError
+from monkeycode_lsp.config import Local
+from monkeycode_lsp.domain import Finish, Priority, Sampling, Usage
+from monkeycode_lsp.engines.local import control, explain, rendezvous
+from monkeycode_lsp.engines.local.link import Link, Patience
+from monkeycode_lsp.engines.local.wire import Cancel, Generate, Hello, encode
+from monkeycode_lsp.errors import ContextOverflowError, EngineBusyError, EngineRefusedError, EngineUnavailableError, StreamBrokenError
 
-PARENT = Path(__file__).with_name("parent.py")
+QUICK = Patience(welcome_s=0.5, quiet_s=0.2, pong_s=0.5)
 
 
-def is_alive(pid):
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    # A zombie whose parent was killed may still wait for its new parent.
-    state = Path(f"/proc/{pid}/stat")
-    return not state.exists() or state.read_text().rpartition(")")[2].split()[0] != "Z"
+async def gone(pid, within_s=10):
+    async with asyncio.timeout(within_s):
+        while control.is_running(pid):  # noqa: ASYNC110 - a process that is not our child cannot be awaited
+            await asyncio.sleep(0.01)
+
+
+async def _whole(engine, prompt):
+    async with aclosing(engine.stream(prompt)) as stream:
+        return "".join([chunk.text async for chunk in stream])
+
+
+async def _first(engine, prompt):
+    async with aclosing(engine.stream(prompt)) as stream:
+        return (await anext(stream)).text
 
 
 async def test_an_answer_comes_in_chunks_and_the_last_one_says_how_it_ended(engine, prompt):
@@ -69,25 +76,29 @@ async def test_an_emoji_in_three_tokens_arrives_whole(engine, prompt):
     assert texts == ["😀", "!"]
 
 
-async def test_two_asks_at_once_are_both_answered_one_after_the_other(engine, prompt, say):
-    # The stub's process ends at once when it is entered twice.
+async def test_two_asks_at_once_are_both_answered(engine, prompt, say):
+    # The stub's process ends at once when two threads are inside it.
     asked = engine(pause_s=0.002)
     assert await asyncio.gather(say(asked, prompt("one")), say(asked, prompt("two"))) == ["abc", "abc"]
 
 
-async def test_the_newest_interactive_ask_is_answered_first_and_the_less_urgent_last(engine, prompt, say, events):
-    asked = engine(mode="endless")
-    stream = asked.stream(prompt("running"))
-    await anext(stream)
+async def test_the_process_is_asked_for_all_that_the_prompt_says(engine, prompt, say, events):
+    sampling = Sampling(temperature=0.7)
+    more = {"grammar": "root ::= x", "heal": "de", "draft": "abc", "priority": Priority.WARM_UP, "max_tokens": 0, "sampling": sampling}
+    await say(engine(), prompt("doc", **more))
+    _, begun = events.so_far()[:2]
+    told = {name: begun[name] for name in ("grammar", "heal", "draft", "priority", "max_tokens", "temperature", "session")}
+    assert told == {
+        "grammar": "root ::= x", "heal": "de", "draft": "abc", "priority": 2, "max_tokens": 0, "temperature": 0.7, "session": "doc",
+    }  # fmt: skip
+
+
+async def test_an_ask_that_is_more_urgent_interrupts_the_batch(engine, prompt, say, events):
+    asked = engine(mode="reads")
+    reading = asyncio.create_task(say(asked, prompt("read ahead", priority=Priority.WARM_UP)))
     assert [(await events.next())["what"] for _ in range(2)] == ["load", "begin"]
-    waiting = []
-    for name, priority in (("batch", Priority.BATCH), ("older", Priority.INTERACTIVE), ("newer", Priority.INTERACTIVE)):
-        waiting.append(asyncio.create_task(say(asked, prompt(name, priority=priority))))
-        await asyncio.sleep(0)
-    await stream.aclose()
-    await asyncio.gather(*waiting)
-    begun = [event["session"] for event in events.so_far() if event["what"] == "begin"]
-    assert begun == ["newer", "older", "batch"]
+    assert await say(asked, prompt("typed")) == await reading == "abc"
+    assert {"what": "left", "session": "read ahead"} in events.so_far()
 
 
 async def test_closing_a_stream_ends_its_generation_before_the_close_returns(engine, prompt, say, events):
@@ -111,44 +122,88 @@ async def test_a_stalled_prompt_can_be_cancelled(engine, prompt, say, events):
     assert await say(asked, prompt("next")) == "abc"
 
 
-async def test_a_waiting_ask_can_be_cancelled_without_ever_beginning(engine, prompt, say, events):
-    asked = engine(mode="endless")
-    running = asked.stream(prompt("running"))
-    await anext(running)
-    waiting = asyncio.create_task(say(asked, prompt("waiting")))
+async def test_an_ask_that_has_not_begun_can_be_cancelled_without_ever_beginning(engine, prompt, say, events):
+    # The first one keeps the decode thread inside a step until something more urgent comes.
+    asked = engine(mode="reads")
+    reading = asyncio.create_task(say(asked, prompt("reading")))
+    assert [(await events.next())["what"] for _ in range(2)] == ["load", "begin"]
+    waiting = asyncio.create_task(say(asked, prompt("waiting", priority=Priority.BATCH)))
     await asyncio.sleep(0)
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiting
-    await running.aclose()
-    assert await say(asked, prompt("next")) == "abc"
-    assert [event["session"] for event in events.so_far() if event["what"] == "begin"] == ["running", "next"]
+    reading.cancel()
+    link = asked._running[0].link
+    other = await Link.open(asked._running[0].place.socket)
+    await other.aclose()
+    link.kill()
+    with pytest.raises((asyncio.CancelledError, StreamBrokenError)):
+        await reading
+    assert [event["session"] for event in events.so_far() if event["what"] == "begin"] == []
 
 
-async def test_a_process_that_ignores_a_cancel_is_ended_and_replaced(engine, prompt, say, events):
-    asked = engine(mode="deaf", confirm_s=0.2)
-    pulling = asyncio.create_task(say(asked, prompt("stuck")))
+async def test_a_process_that_answers_pings_and_ignores_a_cancel_is_ended_in_the_end(engine, prompt, events):
+    asked = engine(mode="deaf", confirm_s=0.2, give_up_s=0.6)
+    pulling = asyncio.create_task(_whole(asked, prompt("stuck")))
     while (await events.next())["what"] != "begin":
         pass
-    pid = asked._running[0].child.pid
+    pid = asked._running[0].link.pid
     pulling.cancel()
+    began = time.monotonic()
     with pytest.raises(asyncio.CancelledError):
         await pulling
-    assert not is_alive(pid)
+    assert time.monotonic() - began > 0.5
+    await gone(pid)
     await asked.ready()
-    assert asked._running[0].child.pid != pid
+    assert asked._running[0].link.pid != pid
+
+
+async def test_a_process_that_is_stopped_in_the_middle_of_an_answer_is_replaced(engine, prompt, say, empty):
+    asked = engine(mode="endless", patience=QUICK, confirm_s=0.2)
+    stream = asked.stream(prompt())
+    await anext(stream)
+    pid = asked._running[0].link.pid
+    os.kill(pid, signal.SIGSTOP)
+    with pytest.raises(StreamBrokenError):
+        async for _ in stream:
+            pass
+    await gone(pid)
+    assert await _first(asked, prompt("next")) == "a"
+    await asked.aclose()
+    await empty()
+
+
+async def test_a_process_that_is_stopped_while_idle_costs_one_ask(engine, prompt, say):
+    asked = engine(patience=QUICK)
+    await asked.ready()
+    os.kill(asked._running[0].link.pid, signal.SIGSTOP)
+    with pytest.raises(StreamBrokenError):
+        await say(asked, prompt())
+    assert await say(asked, prompt()) == "abc"
+
+
+async def test_a_process_that_accepts_and_does_not_welcome_is_replaced(engine, prompt, say):
+    first = engine(settings=Local(linger_seconds=600), patience=QUICK)
+    await first.ready()
+    pid = first._running[0].link.pid
+    await first.aclose()
+    os.kill(pid, signal.SIGSTOP)
+    second = engine(patience=QUICK)
+    assert await say(second, prompt()) == "abc"
+    assert second._running[0].link.pid != pid
+    await gone(pid)
 
 
 async def test_a_process_killed_in_the_middle_breaks_one_stream_and_the_next_ask_is_answered(engine, prompt, say):
     asked = engine(mode="endless")
     stream = asked.stream(prompt())
     await anext(stream)
-    killed = asked._running[0].child
-    os.kill(killed.pid, signal.SIGKILL)
+    killed = asked._running[0]
+    os.kill(killed.link.pid, signal.SIGKILL)
     with pytest.raises(StreamBrokenError):
         async for _ in stream:
             pass
-    assert not killed.path.exists()
+    assert not killed.place.socket.exists()
     again = asked.stream(prompt())
     assert (await anext(again)).text == "a"
     await again.aclose()
@@ -158,7 +213,7 @@ async def test_a_process_killed_while_idle_costs_nothing(engine, prompt, say):
     asked = engine()
     await asked.ready()
     running = asked._running[0]
-    os.kill(running.child.pid, signal.SIGKILL)
+    os.kill(running.link.pid, signal.SIGKILL)
     await asyncio.wait([running.link._reading])
     assert await say(asked, prompt()) == "abc"
 
@@ -167,7 +222,7 @@ async def test_after_a_crash_the_restart_waits_out_its_pause(engine, prompt):
     asked = engine(mode="endless", pauses_s=(60.0,))
     stream = asked.stream(prompt())
     await anext(stream)
-    os.kill(asked._running[0].child.pid, signal.SIGSEGV)
+    os.kill(asked._running[0].link.pid, signal.SIGSEGV)
     with pytest.raises(StreamBrokenError):
         await anext(stream)
     with pytest.raises(EngineBusyError, match="SIGSEGV") as caught:
@@ -180,21 +235,36 @@ async def test_a_process_leaves_when_it_is_idle_and_the_next_ask_starts_another(
     assert await say(asked, prompt()) == "abc"
     running = asked._running[0]
     await asyncio.wait([running.link._reading], timeout=10)
+    assert running.link.has_left
     assert await say(asked, prompt()) == "abc"
-    assert not running.child.path.exists()
-    assert not is_alive(running.child.pid)
+    await gone(running.link.pid)
 
 
 async def test_an_ask_that_meets_a_leaving_process_goes_to_the_next_one(engine, prompt, say, events):
-    asked = engine(mode="leaves", pauses_s=(60.0,))
+    asked = engine(mode="leaves", once=True, pauses_s=(60.0,))
     assert await say(asked, prompt()) == "abc"
-    assert [event["what"] for event in events.so_far()] == ["load", "begin", "load", "begin"]
+    assert [event["what"] for event in events.so_far() if event["what"] in {"load", "begin"}] == ["load", "begin", "load", "begin"]
+
+
+async def test_an_ask_that_said_nothing_before_a_crash_is_asked_once_more(engine, prompt, events):
+    asked = engine(mode="stalls", once=True)
+    asking = asyncio.create_task(_whole(asked, prompt()))
+    while (await events.next())["what"] != "begin":
+        pass
+    os.kill(asked._running[0].link.pid, signal.SIGKILL)
+    assert await asking == "abc"
 
 
 async def test_a_prompt_too_long_says_what_fits(engine, prompt, say):
     with pytest.raises(ContextOverflowError) as caught:
         await say(engine(mode="overflow"), prompt())
     assert caught.value.limit_tokens == 4096
+
+
+async def test_a_grammar_that_cannot_be_read_is_refused_in_words(engine, prompt, say):
+    with pytest.raises(EngineRefusedError, match="grammar") as caught:
+        await say(engine(mode="grammar"), prompt())
+    assert "GBNF" in caught.value.remedy
 
 
 async def test_a_prompt_too_long_for_any_frame_is_refused_and_the_next_ask_is_answered(engine, prompt, say):
@@ -239,11 +309,14 @@ async def test_an_illegal_instruction_is_cured_without_extra_buffers_and_the_mes
     assert explain.BUILD_LINE in told[0]
 
 
-async def test_what_worked_is_remembered_and_said_only_once(engine, events):
+async def test_what_worked_is_remembered_and_said_only_once(engine, events, empty):
     told = []
     behaviour = {"dies": "SIGILL", "dies_while": "extra_buffers", "notify": told.append}
-    await engine(**behaviour).ready()
+    first = engine(**behaviour)
+    await first.ready()
     events.so_far()
+    await first.aclose()
+    await empty()
     await engine(**behaviour).ready()
     assert [event["extra_buffers"] for event in events.so_far() if event["what"] == "load"] == [False]
     assert len(told) == 1
@@ -316,11 +389,11 @@ async def test_a_program_that_is_no_worker_is_an_error_in_words(engine):
         await engine(command=command).ready()
 
 
-async def test_a_process_that_hangs_while_it_loads_is_given_up(engine, events):
+async def test_a_process_that_hangs_while_it_loads_is_given_up(engine, events, empty):
     asked = engine(hangs=True, load_timeout_s=1.0)
     with pytest.raises(EngineUnavailableError, match="hung"):
         await asked.ready()
-    assert list(folders.runtime().iterdir()) == []
+    await empty()
 
 
 async def test_many_asks_while_it_loads_start_one_process(engine, prompt, say, events):
@@ -338,28 +411,31 @@ async def test_a_caller_that_leaves_while_it_loads_does_not_stop_the_loading(eng
     assert sum(event["what"] == "load" for event in events.so_far()) == 0
 
 
-async def test_closing_leaves_no_process_and_no_socket(engine, prompt, say):
+async def test_closing_leaves_no_process_and_no_file(engine, prompt, say, empty):
     asked = engine()
     await say(asked, prompt())
-    child = asked._running[0].child
-    assert stat.S_IMODE(child.path.stat().st_mode) == 0o600
-    assert stat.S_IMODE(child.path.parent.stat().st_mode) == 0o700
+    running = asked._running[0]
+    folder = running.place.socket.parent
+    assert {path.name for path in folder.iterdir()} == {running.place.socket.name, running.place.note.name}
+    assert all(stat.S_IMODE(path.stat().st_mode) == 0o600 for path in folder.iterdir())
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     await asked.aclose()
     await asked.aclose()
-    assert not is_alive(child.pid)
-    assert list(folders.runtime().iterdir()) == []
+    await gone(running.link.pid)
+    await empty()
     with pytest.raises(EngineUnavailableError):
         await asked.ready()
 
 
-async def test_closing_while_it_loads_leaves_no_process_and_no_socket(engine, events):
+async def test_closing_while_it_loads_leaves_no_process_and_no_file(engine, events, empty):
     asked = engine(hangs=True)
     loading = asyncio.create_task(asked.ready())
-    await events.next()
+    told = await events.next()
     await asked.aclose()
     with pytest.raises(asyncio.CancelledError):
         await loading
-    assert list(folders.runtime().iterdir()) == []
+    await gone(told["pid"])
+    await empty()
 
 
 async def test_closing_in_the_middle_of_an_answer_ends_it(engine, prompt):
@@ -376,96 +452,60 @@ async def test_a_deep_home_does_not_make_the_socket_path_too_long(engine, prompt
     monkeypatch.setenv("MONKEYCODE_HOME", str(tmp_path / ("d" * 120)))
     asked = engine()
     assert await say(asked, prompt()) == "abc"
-    folder = asked._running[0].child.path.parent
+    running = asked._running[0]
     await asked.aclose()
-    assert not folder.exists()
+    await gone(running.link.pid)
+    assert not running.place.socket.parent.exists()
 
 
-async def test_loopback_serves_whoever_shows_the_token_and_nobody_else(engine, prompt, say):
+async def test_loopback_serves_whoever_shows_the_token_and_nobody_else(engine, prompt, say, empty):
     asked = engine(loopback=True)
     assert await say(asked, prompt()) == "abc"
-    path = asked._running[0].child.path
-    note = json.loads(path.read_text())
+    path = asked._running[0].place.socket
+    port = json.loads(path.read_text())["port"]
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    stranger = Link(*await asyncio.open_connection("127.0.0.1", note["port"]))
-    stranger.ask(lambda number: Generate(number, ()))
-    await asyncio.wait([stranger._reading], timeout=10)
-    assert not stranger.is_open
-    await stranger.aclose()
-    assert await say(asked, prompt()) == "abc"
+    for first in (Hello(token="guessed"), Cancel(1)):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(encode(first))
+        assert await reader.read() == b""
+        writer.close()
+        await writer.wait_closed()
+    assert await say(engine(loopback=True), prompt()) == "abc"
     await asked.aclose()
-    assert not path.exists()
 
 
-async def test_nothing_that_the_library_prints_reaches_our_standard_output(model, stub):
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, str(PARENT), str(model), *stub(prints=10_000), stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
-    )
+async def test_nothing_that_the_library_prints_reaches_our_standard_output(parent):
+    process = await parent(0, prints=10_000)
     out, _ = await process.communicate(b"\n")
     assert process.returncode == 0
     assert [list(json.loads(line)) for line in out.splitlines()] == [["pid", "socket"]]
 
 
 @pytest.mark.parametrize("mode", ["endless", "stalls", "deaf"])
-async def test_the_process_ends_with_its_killed_parent_whatever_it_does(model, stub, mode, events):
-    parent = await asyncio.create_subprocess_exec(
-        sys.executable, str(PARENT), str(model), *stub(mode=mode), stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
-    )
-    told = json.loads(await parent.stdout.readline())
-    path = Path(told["socket"])
-    witness = await Link.open(path)
+async def test_the_process_ends_with_its_killed_last_client_whatever_it_does(parent, mode, events, empty):
+    process = await parent(0, mode=mode)
+    told = json.loads(await process.stdout.readline())
+    witness = await Link.open(Path(told["socket"]))
     await witness.loaded()
     witness.ask(lambda number: Generate(number, (), session="witness"))
     while (await events.next())["what"] != "begin":
         pass
-    parent.kill()
-    await parent.wait()
-    async with asyncio.timeout(2):
-        await asyncio.wait([witness._reading])
+    process.kill()
+    await process.wait()
     await witness.aclose()
-    # It has let go of everything; only the system still has to forget it.
-    async with asyncio.timeout(2):
-        while is_alive(told["pid"]):  # noqa: ASYNC110 - a process that is not our child cannot be awaited
-            await asyncio.sleep(0.01)
-    assert list(folders.runtime().iterdir()) == []
-
-
-async def test_two_clients_share_one_process(engine, prompt, say):
-    asked = engine(pause_s=0.002)
-    await asked.ready()
-    other = await Link.open(asked._running[0].child.path)
-    assert (await other.loaded()).name == "stub"
-    assert other.build == Starting(other.build).build
-    answer = other.ask(lambda number: Generate(number, (), session="other"))
-    mine, theirs = await asyncio.gather(say(asked, prompt()), _texts(answer))
-    assert mine == theirs == "abc"
-    await other.aclose()
-
-
-async def test_a_client_that_leaves_takes_its_asks_with_it_and_nothing_else(engine, prompt, say, events):
-    asked = engine(mode="endless")
-    await asked.ready()
-    other = await Link.open(asked._running[0].child.path)
-    answer = other.ask(lambda number: Generate(number, (), session="other"))
-    await anext(answer.events())
-    await other.aclose()
-    assert await say(asked, prompt()) == "abc"
-    assert {"what": "cancelled", "session": "other"} in events.so_far()
+    await gone(told["pid"], within_s=3)
+    await empty()
 
 
 async def test_a_malformed_frame_costs_its_own_connection_only(engine, prompt, say):
     asked = engine()
     await asked.ready()
-    reader, writer, _ = await rendezvous.connect(asked._running[0].child.path)
-    writer.write(b"\x00\x00\x00\x03abc")
-    assert await reader.read() == b""
-    writer.close()
-    await writer.wait_closed()
+    stranger = await rendezvous.connect(asked._running[0].place.socket)
+    stranger.writer.write(b"\x00\x00\x00\x03abc")
+    assert await stranger.reader.read() == b""
+    stranger.writer.close()
+    await stranger.writer.wait_closed()
     assert await say(asked, prompt()) == "abc"
-
-
-async def _texts(answer):
-    return "".join([event.text async for event in answer.events() if not isinstance(event, Done)])
 
 
 def test_the_editors_side_never_imports_the_library():

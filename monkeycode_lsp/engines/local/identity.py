@@ -1,0 +1,39 @@
+"""What makes two servers share an engine process, and what makes two answers comparable.  Blocking: reads the model's file."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from monkeycode_lsp import __version__
+from monkeycode_lsp.engines.local import jsontext, wire
+from monkeycode_lsp.engines.local.decoder import Options
+
+_KEY_CHARACTERS = 12
+_FINGERPRINT_BYTES = 65_536
+
+
+def key(kind: str, options: Options, *, command: Sequence[str], build: Sequence[str], loopback: bool) -> str:
+    """Names a process: model file, every option that matters once it is loaded, program and library.
+
+    `options` are those of the settings' own attempt: who asks for the same shares what came of it.  Raises `OSError`.
+    """
+    stat = options.model.stat()
+    file = f"{options.model.resolve()} {stat.st_size} {stat.st_mtime_ns}"
+    parts = [kind, str(wire.VERSION), __version__, str(loopback), *command, *build, file]
+    text = "\n".join([*parts, jsontext.dump(msgspec.structs.replace(options, nice=0))])
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:_KEY_CHARACTERS]
+
+
+def fingerprint(kind: str, model: Path) -> str:
+    """Names a model file by its size, head and tail, wherever it lies.  Raises `OSError`."""
+    with model.open("rb") as file:
+        size = file.seek(0, 2)
+        digest = hashlib.sha256(str(size).encode())
+        for start in (0, max(0, size - _FINGERPRINT_BYTES)):
+            file.seek(start)
+            digest.update(file.read(_FINGERPRINT_BYTES))
+    return f"{kind}:{digest.hexdigest()[:16]}"
