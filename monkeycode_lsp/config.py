@@ -32,7 +32,7 @@ class Local(msgspec.Struct, frozen=True, rename="camel"):
     gpu_layers: Annotated[int, Meta(ge=-1)] = -1
     """Layers on the GPU; -1: all that fit."""
     main_gpu: Count = 0
-    """The GPU that computes what is not split."""
+    """Above 0: that GPU alone, unless `tensorSplit` says otherwise; 0: all of them."""
     tensor_split: tuple[Annotated[float, Meta(ge=0)], ...] = ()
     """Shares of the model for several GPUs, such as `[3, 1]`; empty: by their free memory."""
     context_tokens: Annotated[int, Meta(ge=256)] = 4096
@@ -48,7 +48,7 @@ class Local(msgspec.Struct, frozen=True, rename="camel"):
     flash_attention: bool = True
     """Used where a GPU computes it; on a CPU it slows generation down and stays off, unless the KV cache is quantized."""
     kv_type: Literal["f16", "q8_0"] = "f16"
-    """Numbers of the KV cache; q8_0 halves its memory."""
+    """Numbers of the KV cache; q8_0 halves its memory, and costs small models some of their quality."""
     mmap: bool = True
     """Map the file instead of reading it into memory."""
     mlock: bool = False

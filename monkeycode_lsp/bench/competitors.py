@@ -21,6 +21,7 @@ from monkeycode_lsp.config import Local
 from monkeycode_lsp.domain import Prompt
 from monkeycode_lsp.engines.local import hardware
 from monkeycode_lsp.engines.local.child import PATIENT
+from monkeycode_lsp.errors import EngineUnavailableError
 from monkeycode_lsp.prompt import as_text
 
 _END_S = 5.0
@@ -29,8 +30,8 @@ _LONGEST_LINE = 16 * 1024 * 1024
 _POLL_S = 0.1
 
 
-class MissingError(Exception):
-    """A competitor is not here; the message is why."""
+class MissingError(EngineUnavailableError):
+    """A competitor is not here, or not any more; the message is why."""
 
 
 class Timings(msgspec.Struct, frozen=True):
@@ -85,11 +86,14 @@ class Process(NamedTuple):
                 await child.wait()
 
     async def line(self) -> Any:
-        """Its next line.  Raises `MissingError` when it has died."""
-        async with asyncio.timeout(_ANSWER_S):
-            said = await self.stdout.readline()
+        """Its next line.  Raises `MissingError` when it has died or hangs."""
+        try:
+            async with asyncio.timeout(_ANSWER_S):
+                said = await self.stdout.readline()
+        except TimeoutError:
+            said = b""
         if not said:
-            raise MissingError("it died")
+            raise MissingError("The process that ours is compared with died or does not answer.")
         return json.loads(said)
 
 
@@ -140,7 +144,13 @@ class LlamaServer:
                 yield cls(client, version)
 
     async def ask(self, prompt: Prompt) -> Answer:
-        """See `System.ask`."""
+        """See `System.ask`.  Raises `MissingError`."""
+        try:
+            return await self._ask(prompt)
+        except httpx.HTTPError as exc:
+            raise MissingError("The llama-server that ours is compared with died or does not answer.") from exc
+
+    async def _ask(self, prompt: Prompt) -> Answer:
         body = {
             "prompt": as_text(prompt).text,
             "n_predict": prompt.max_tokens,
@@ -176,4 +186,4 @@ async def _is_healthy(client: httpx.AsyncClient) -> bool:
 
 def _need(module: str) -> None:
     if importlib.util.find_spec(module) is None:
-        raise MissingError("not installed")
+        raise MissingError("not installed.")

@@ -84,7 +84,7 @@ def at_least(name: str, value: float, goal: float, unit: str = "") -> Figure:
     return Figure(name, value, unit, goal, "least", value >= goal)
 
 
-class Part(msgspec.Struct, frozen=True):
+class Part(msgspec.Struct, frozen=True, rename="camel"):
     """One situation."""
 
     name: str

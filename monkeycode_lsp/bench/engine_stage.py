@@ -53,6 +53,7 @@ QUICK = Plan(
     edits=1,
     swaps=1,
     window_rounds=1,
+    parallel=(4,),
     parallel_rounds=1,
     drafts=2,
     aborts=3,

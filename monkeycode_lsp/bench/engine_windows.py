@@ -54,9 +54,10 @@ async def memory(stage: Stage) -> Part:
     async with AsyncExitStack() as stack:
         clients: list[Client] = []
         hosts: list[float] = []
+        n_answered = 0
         for number in range(stage.plan.servers):
             clients.append(await stack.enter_async_context(_server(stage, number)))
-            await _ask(clients[-1], number, 0)
+            n_answered += await _ask(clients[-1], number, 0)
             await asyncio.sleep(_SETTLE_S)
             hosts.append(sum(processes.resident_mb(pid) for pid in _hosts(stage.home, clients)))
         private = [processes.private_mb(client.process.pid) for client in clients]
@@ -65,7 +66,7 @@ async def memory(stage: Stage) -> Part:
     grown = (hosts[-1] - hosts[0]) / max(1, len(hosts) - 1)
     return Part(
         "memory",
-        f"{len(clients)} servers, each of which has had an answer.",
+        f"{len(clients)} servers, of which {n_answered} had text for an answer.",
         figures=(
             at_most("engine processes", float(n_hosts), 1.0),
             Figure("engine process, resident", hosts[-1], "MB"),
@@ -87,9 +88,9 @@ async def kills(stage: Stage) -> Part:
     async with AsyncExitStack() as stack:
         clients = [await stack.enter_async_context(_server(stage, number)) for number in range(stage.plan.servers)]
         await asyncio.gather(*(_ask(client, number, 0) for number, client in enumerate(clients)))
-        over = asyncio.Event()
-        asking = [asyncio.create_task(_keep_asking(client, number, over)) for number, client in enumerate(clients)]
-        n_kills = await _keep_killing(stage, clients)
+        over, answered = asyncio.Event(), asyncio.Event()
+        asking = [asyncio.create_task(_keep_asking(client, number, over, answered)) for number, client in enumerate(clients)]
+        n_kills = await _keep_killing(stage, clients, answered)
         over.set()
         tallies = await asyncio.gather(*asking)
         alive = sum(client.process.returncode is None for client in clients)
@@ -138,14 +139,17 @@ async def _ask(client: Client, number: int, at: int) -> bool:
     return bool(result and result["items"])
 
 
-async def _keep_asking(client: Client, number: int, over: asyncio.Event) -> tuple[int, int, int]:
-    """Asks, those answered empty, and those without a reply."""
+async def _keep_asking(client: Client, number: int, over: asyncio.Event, answered: asyncio.Event) -> tuple[int, int, int]:
+    """Asks, those answered empty, and those without a reply.  `answered` is set by each text that comes."""
     asked = empty = without = 0
     while not over.is_set():
         asked += 1
         began = time.monotonic()
         try:
-            empty += not await _ask(client, number, asked)
+            if await _ask(client, number, asked):
+                answered.set()
+            else:
+                empty += 1
         except (TimeoutError, ClientError):
             without += 1
         # A person types no faster, and while no process may be started the answers come at once.
@@ -154,18 +158,25 @@ async def _keep_asking(client: Client, number: int, over: asyncio.Event) -> tupl
     return asked, empty, without
 
 
-async def _keep_killing(stage: Stage, clients: list[Client]) -> int:
-    """Kill the engine process again and again at random moments; how often one was there."""
+async def _keep_killing(stage: Stage, clients: list[Client], answered: asyncio.Event) -> int:
+    """Kill the engine process again and again at random moments; how often one was there.
+
+    Every other time it has answered somebody before; the other times it may still be loading.
+    """
     chance = random.Random(_SEED)  # noqa: S311 - the same moments on every run
     for number in range(stage.plan.kills):
         stage.say(f"kill {number + 1} of {stage.plan.kills}")
         until = time.monotonic() + _BACK_S
-        while not (hosts := _hosts(stage.home, clients)):
+        while not _hosts(stage.home, clients):
             if time.monotonic() > until:
                 return number
             await asyncio.sleep(_POLL_S)
+        answered.clear()
+        if number % 2:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(answered.wait(), _BACK_S)
         await asyncio.sleep(chance.uniform(*_PAUSE_S))
-        for pid in hosts:
+        for pid in _hosts(stage.home, clients):
             processes.kill(pid)
     return stage.plan.kills
 

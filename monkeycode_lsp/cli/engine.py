@@ -1,4 +1,4 @@
-"""`monkeycode engine`: what runs models on this machine, and how to get it."""
+"""`monkeycode engine`: what runs models on this machine, how to get it, and the processes that run now."""
 
 from __future__ import annotations
 
@@ -7,19 +7,22 @@ import sys
 from pathlib import Path
 
 import click
+import msgspec
 from rich.console import Console
 
-from monkeycode_lsp import settings
-from monkeycode_lsp.cli import place, runtimes, terminal
+from monkeycode_lsp import folders, settings
+from monkeycode_lsp.cli import place, processes, runtimes, terminal
+from monkeycode_lsp.engines.local import control, logfile, registry
 from monkeycode_lsp.errors import EngineUnavailableError
 from monkeycode_lsp.models import build, hardware, package_client
 
+NOTHING_RUNS = "No engine process runs."
 BUILD_TIME = "five to ten minutes on two cores"
 
 
 @click.group()
 def engine() -> None:
-    """Install the local engine; see what is installed."""
+    """Install the local engine; see what is installed and what runs."""
 
 
 @engine.command()
@@ -62,6 +65,47 @@ def install(ctx: click.Context, *, only_print: bool, portable: bool, rebuild: bo
 def list_engines(ctx: click.Context) -> None:
     """What is installed, and whether it passes its self-test with the model that is here."""
     ctx.exit(_tell(asyncio.run(runtimes.look(settings.load(workspace=place.settings_folder(Path.cwd()))[0].local)), terminal.console()))
+
+
+@engine.command()
+@click.option("--json", "as_json", is_flag=True, help="For other programs.")
+def status(*, as_json: bool) -> None:
+    """The engine processes that run, and what they have done."""
+    seen = asyncio.run(control.look())
+    if as_json:
+        click.echo(msgspec.json.format(msgspec.json.encode([processes.entry(one) for one in seen], enc_hook=str)))
+    elif not seen:
+        click.echo(NOTHING_RUNS)
+    else:
+        terminal.console().print(processes.table(seen))
+
+
+@engine.command()
+@click.argument("pid", type=int, required=False)
+@click.option("--all", "every", is_flag=True, help="All of them, if there are several.")
+def stop(*, pid: int | None, every: bool) -> None:
+    """End an engine process.  The next ask starts another."""
+    running = [(place, note) for place, note in registry.all_notes() if pid in {None, note.pid}]
+    if pid is not None and not running:
+        raise EngineUnavailableError(f"No engine process has the number {pid}.", remedy="See `monkeycode engine status`.")
+    if len(running) > 1 and not every:
+        numbers = ", ".join(str(note.pid) for _, note in running)
+        raise EngineUnavailableError(f"Several engine processes run: {numbers}.", remedy="Name one, or use --all.")
+    said = [line for line in asyncio.run(processes.stop(running)) if line]
+    click.echo("\n".join(said) or NOTHING_RUNS)
+
+
+@engine.command()
+@click.option("-n", "--lines", "n_lines", type=click.IntRange(min=1), default=40, show_default=True, help="How many of the last lines.")
+def log(*, n_lines: int) -> None:
+    """The last lines of the newest engine process's log."""
+    logs = logfile.newest(folders.state())
+    if not logs:
+        click.echo("No engine process has written a log yet.")
+        return
+    click.echo(f"# {logs[0]}", err=True)
+    for line in logfile.tail(logs[0], n_lines):
+        click.echo(line)
 
 
 def _agreed(out: Console) -> bool:

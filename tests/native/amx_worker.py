@@ -6,7 +6,7 @@ import os
 import signal
 
 from monkeycode_lsp.engines.local import worker
-from monkeycode_lsp.engines.local.llama import LlamaDecoder
+from monkeycode_lsp.engines.local.llama.decoder import LlamaDecoder
 
 
 class BrokenBuild(LlamaDecoder):

@@ -37,12 +37,6 @@ async def test_the_warm_part_measures_both_with_the_same_tokens(model_path):
     assert os.environ["MONKEYCODE_HOME"] == home
 
 
-async def test_a_token_takes_no_time_to_speak_of_from_the_engine_process_to_its_window(model_path):
-    report = await engine.run(model_path, settings=SETTINGS, plan=QUICK, only=["ipc"], against=[])
-    (part,) = report.parts
-    assert 0 < part.figures[0].value < 50
-
-
 async def test_a_file_is_measured_with_its_size_speed_and_quality(model_path):
     report = await quant.compare([model_path], settings=SETTINGS, n=2)
     (file,) = report.files

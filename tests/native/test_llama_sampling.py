@@ -13,7 +13,7 @@ from monkeycode_lsp.engines.local.runtime import Row
 from monkeycode_lsp.engines.local.wire import Generate
 
 np = pytest.importorskip("numpy")
-pytest.importorskip("llama_cpp")
+sampling = pytest.importorskip("monkeycode_lsp.engines.local.llama.sampling")
 
 pytestmark = [pytest.mark.model, pytest.mark.native]
 
@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.model, pytest.mark.native]
 @pytest.fixture
 def row(runtime):
     """A row after which the model has several ideas."""
-    tokens = runtime.tokenize("def area(width, height):\n    # compute")
+    tokens = runtime.tokenize("#!/usr/bin/env python3\nimport")
     last = len(tokens) - 1
     assert runtime.decode([Row(token, n, 0, n == last) for n, token in enumerate(tokens)], lambda: False)
     return last
@@ -39,8 +39,8 @@ def sampler(runtime):
     """Makes samplers and closes them."""
     made = []
 
-    def make(grammar="", **sampling):
-        made.append(runtime.sampler(Generate(1, (), sampling=Sampling(**sampling), grammar=grammar)))
+    def make(grammar="", **options):
+        made.append(runtime.sampler(Generate(1, (), sampling=Sampling(**options), grammar=grammar)))
         return made[-1]
 
     yield make
@@ -65,9 +65,9 @@ def test_without_a_temperature_it_is_the_likeliest_token_each_time(sampler, row,
     assert [one.draw(row)[0] for _ in range(5)] == [int(probabilities.argmax())] * 5
 
 
-@pytest.mark.parametrize("sampling", [{}, {"temperature": 1.3, "min_p": 0.0}, {"repeat_penalty": 2.0}, {"temperature": 0.4, "top_p": 0.9}])
-def test_the_probability_is_the_models_own(sampler, row, probabilities, sampling):
-    one = sampler(**sampling)
+@pytest.mark.parametrize("options", [{}, {"temperature": 1.3, "min_p": 0.0}, {"repeat_penalty": 2.0}, {"temperature": 0.4, "top_p": 0.9}])
+def test_the_probability_is_the_models_own(sampler, row, probabilities, options):
+    one = sampler(**options)
     for _ in range(20):
         token, logprob = one.draw(row)
         assert logprob == pytest.approx(math.log(probabilities[token]), abs=1e-3)
@@ -101,8 +101,8 @@ def test_min_p_leaves_only_what_is_likely_enough(sampler, row, probabilities):
 
 def test_top_p_leaves_the_smallest_set_that_makes_up_the_share(sampler, row, probabilities):
     order = np.argsort(-probabilities)
-    n_likely = int(np.searchsorted(np.cumsum(probabilities[order]), 0.9)) + 1
-    one = sampler(temperature=3.0, top_p=0.9, min_p=0.0, seed=1)
+    n_likely = int(np.searchsorted(np.cumsum(probabilities[order]), 0.7)) + 1
+    one = sampler(temperature=3.0, top_p=0.7, min_p=0.0, seed=1)
     assert {one.draw(row)[0] for _ in range(300)} == set(order[:n_likely].tolist())
     assert n_likely > 2
 
@@ -118,9 +118,9 @@ def test_what_was_said_becomes_less_likely(runtime, sampler, row, temperature):
             logits[expected] *= 0.5 if logits[expected] > 0 else 2.0
 
 
-@pytest.mark.parametrize("sampling", [{}, {"temperature": 1.2, "min_p": 0.0, "seed": 3}, {"repeat_penalty": 1.5}])
-def test_an_answer_obeys_its_grammar_and_ends_with_it(runtime, sampler, row, probabilities, sampling):
-    one = sampler('root ::= "[" [0-9] [0-9] "]"', **sampling)
+@pytest.mark.parametrize("options", [{}, {"temperature": 1.2, "min_p": 0.0, "seed": 3}, {"repeat_penalty": 1.5}])
+def test_an_answer_obeys_its_grammar_and_ends_with_it(runtime, sampler, row, probabilities, options):
+    one = sampler('root ::= "[" [0-9] [0-9] "]"', **options)
     drawn = spell(runtime, one, row)
     said = text(runtime, drawn)
     assert (said[0], said[-1], said[1:-1].isdigit(), len(said)) == ("[", "]", True, 4)
@@ -147,11 +147,11 @@ def test_a_grammar_that_cannot_be_read_is_refused_in_words(sampler, grammar):
     assert caught.value.kind == "grammar"
 
 
-@pytest.mark.parametrize("sampling", [{}, {"temperature": 1.5, "min_p": 0.0, "seed": 2}, {"repeat_penalty": 3.0}])
-def test_only_the_given_tokens_are_drawn(runtime, sampler, row, probabilities, sampling):
+@pytest.mark.parametrize("options", [{}, {"temperature": 1.5, "min_p": 0.0, "seed": 2}, {"repeat_penalty": 3.0}])
+def test_only_the_given_tokens_are_drawn(runtime, sampler, row, probabilities, options):
     among = [runtime.tokenize(word)[0] for word in ("zebra", "7", "qux")]
     for grammar in ("", "root ::= [0-9a-z_]+"):
-        one = sampler(grammar, **sampling)
+        one = sampler(grammar, **options)
         for _ in range(6):
             token, logprob = one.draw(row, among)
             assert token in among
@@ -162,3 +162,32 @@ def test_given_tokens_that_the_grammar_forbids_are_refused_in_words(runtime, sam
     with pytest.raises(GenerationError) as caught:
         sampler("root ::= [0-9]+").draw(row, runtime.tokenize("zebra")[:1])
     assert caught.value.kind == "grammar"
+
+
+def test_a_draw_is_close_where_another_token_is_nearly_as_likely(runtime, sampler, row):
+    logits = runtime.logits(row)
+    order = [int(token) for token in np.argsort(-logits)[:2000]]
+    gaps = logits[order[:-1]] - logits[order[1:]]
+    close, clear = int(gaps.argmin()), int(gaps.argmax())
+    for options in ({}, {"repeat_penalty": 1.1}):
+        for grammar in ("", "root ::= [^\\x00]*"):
+            one = sampler(grammar, **options)
+            assert one.is_close(row, order[close : close + 2])
+            assert not one.is_close(row, order[clear : clear + 2])
+            assert one.is_close(row) == (gaps[0] <= sampling.CLOSE)
+
+
+def test_a_draw_whose_rival_the_grammar_forbids_is_not_close(runtime, sampler, row):
+    logits = runtime.logits(row)
+    pieces = [runtime.piece(token) for token in range(len(logits))]
+    digits = [token for token, piece in enumerate(pieces) if piece.isdigit()]
+    digit = max(digits, key=lambda token: logits[token])
+    rival = min((token for token, piece in enumerate(pieces) if piece.isalpha()), key=lambda token: abs(logits[token] - logits[digit]))
+    assert sampler().is_close(row, [digit, rival])
+    assert not sampler("root ::= [0-9]+").is_close(row, [digit, rival])
+    assert not sampler("root ::= [0-9]+").is_close(row, [rival])
+
+
+def test_dice_are_close_only_to_whoever_wants_them_to_fall_the_same_again(sampler, row):
+    assert sampler(temperature=1.0, seed=1).is_close(row)
+    assert not sampler(temperature=1.0).is_close(row)

@@ -12,16 +12,16 @@ import pytest
 
 pytest.importorskip("llama_cpp", reason="needs the native engine")
 
-from monkeycode_lsp import folders
 from monkeycode_lsp.config import Local
-from monkeycode_lsp.domain import Control, Finish, Plain, Prompt
-from monkeycode_lsp.engines.local import explain, selftest
+from monkeycode_lsp.domain import Control, Finish, Plain, Priority, Prompt
+from monkeycode_lsp.engines.local import control, explain, registry, rendezvous, selftest
 from monkeycode_lsp.engines.local.ladder import Attempt
 from monkeycode_lsp.engines.local.native import NativeEngine
 from monkeycode_lsp.errors import EngineRefusedError, EngineUnavailableError
 
 pytestmark = [pytest.mark.model, pytest.mark.native]
 
+SETTINGS = Local(context_tokens=2048, linger_seconds=0)
 FIM = (
     Control("<|fim_prefix|>"),
     Plain("def is_even(n):\n    return "),
@@ -33,9 +33,10 @@ FIM = (
 
 @pytest.fixture
 async def engine(model_path):
-    engine = NativeEngine(settings=Local(context_tokens=2048), model=model_path, notify=lambda message: None)
+    engine = NativeEngine(settings=SETTINGS, model=model_path, notify=lambda message: None)
     yield engine
     await engine.aclose()
+    await asyncio.gather(*(control.stop(place, note) for place, note in registry.all_notes()))
 
 
 def prompt(*segments, **more):
@@ -60,8 +61,27 @@ async def test_a_hole_in_real_code_is_filled_and_the_family_is_known(engine):
 async def test_the_same_prompt_again_reads_one_token_and_says_the_same(engine):
     first = await chunks(engine, prompt(*FIM))
     again = await chunks(engine, prompt(*FIM))
-    assert [chunk.text for chunk in again] == [chunk.text for chunk in first]
+    # Pieces may be cut elsewhere: what has been said once is proposed as a draft.
+    assert "".join(chunk.text for chunk in again) == "".join(chunk.text for chunk in first)
     assert again[-1].usage.read == 1
+
+
+async def test_a_second_window_shares_the_process_and_what_it_has_read(engine, model_path):
+    await chunks(engine, prompt(*FIM))
+    other = NativeEngine(settings=SETTINGS, model=model_path, notify=lambda message: None)
+    said = await chunks(other, prompt(*FIM))
+    [seen] = await control.look()
+    await other.aclose()
+    assert said[-1].usage.read == 1
+    assert (seen.status.clients, seen.status.running, seen.status.totals.asks) == (2, 0, 2)
+    assert seen.status.totals.generated > 0
+
+
+async def test_a_prompt_that_is_only_read_makes_the_next_one_warm(engine):
+    assert (await engine.ready()).reads_ahead
+    said = await chunks(engine, prompt(*FIM, max_tokens=0, priority=Priority.WARM_UP))
+    assert "".join(chunk.text for chunk in said) == ""
+    assert (await chunks(engine, prompt(*FIM)))[-1].usage.read <= 1
 
 
 async def test_a_long_prompt_is_left_at_once_and_what_was_read_is_kept(engine):
@@ -99,13 +119,13 @@ async def test_a_file_that_only_begins_like_a_model_is_named(tmp_path):
         await engine.ready()
     assert str(path) in caught.value.message
     await engine.aclose()
-    assert list(folders.runtime().iterdir()) == []
+    assert list(rendezvous.folder().iterdir()) == []
 
 
 async def test_a_build_that_dies_of_an_illegal_instruction_runs_the_model_without_extra_buffers(model_path):
     told = []
     command = [sys.executable, str(Path(__file__).with_name("amx_worker.py"))]
-    engine = NativeEngine(settings=Local(context_tokens=512), model=model_path, notify=told.append, command=command)
+    engine = NativeEngine(settings=Local(context_tokens=512, linger_seconds=0), model=model_path, notify=told.append, command=command)
     said = await chunks(engine, prompt(*FIM, stop=("\n",)))
     await engine.aclose()
     assert "".join(chunk.text for chunk in said) == "n % 2 == 0"

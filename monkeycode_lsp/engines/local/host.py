@@ -100,8 +100,8 @@ class Client:
 class Served(Protocol):
     """What the process does for its clients.  Called from their threads; nothing of it may take long."""
 
-    def hear(self, client: Client, message: wire.Generate | wire.Cancel) -> None:
-        """Take up what a client asks.  Raises `ValueError` to cut it off."""
+    def hear(self, client: Client, message: wire.Work) -> None:
+        """Take up what a client asks or tells of its asks.  Raises `ValueError` to cut it off."""
         ...
 
     def forget(self, client: Client) -> None:
@@ -262,7 +262,7 @@ class Host:
                 self.leave()
             case _ if client.purpose == "control":
                 raise wire.FrameError("it came to look and asks")
-            case wire.Generate() | wire.Cancel():
+            case wire.Generate() | wire.Cancel() | wire.Began() | wire.Ended():
                 self._served.hear(client, message)
 
     def _welcome(self, client: Client, hello: wire.Hello) -> None:

@@ -28,7 +28,7 @@ _READ_BYTES = 65_536
 _CLOSE_S = 1.0
 T = TypeVar("T")
 Event = wire.Delta | wire.Done | wire.Failed
-Told = wire.Ready | wire.Serving | wire.LoadFailed
+Told = wire.Ready | wire.LoadFailed
 
 
 class LinkLostError(ConnectionError):
@@ -110,6 +110,8 @@ class Link:
         self.pid = connection.peer.pid if connection.peer is not None else None
         """Of the process; None: not known yet."""
         self.build: wire.Build | None = None
+        self.serving: wire.Serving | None = None
+        """Where a managed process is to be asked."""
         self.has_left = False
         """Whether it said that it leaves in peace."""
         self.was_hung = False
@@ -265,7 +267,7 @@ class Link:
             case _:
                 self._introduce(message)
 
-    def _introduce(self, message: wire.Welcome | wire.Starting | Told) -> None:
+    def _introduce(self, message: wire.Welcome | wire.Starting | wire.Serving | Told) -> None:
         """What a new client is told."""
         match message:
             case wire.Welcome():
@@ -273,6 +275,8 @@ class Link:
                 _settle(self._welcome, value=True)
             case wire.Starting():
                 self.build = message.build
+            case wire.Serving():
+                self.serving = message
             case _:
                 _settle(self._loaded, message)
 

@@ -1,69 +1,55 @@
-"""The managed engine: a prebuilt llama-server on a private port of this machine.  No compiler needed.
+"""The managed engine: a prebuilt llama-server that all windows share.  No compiler needed.
 
-The server is either the xllamacpp package in a process of its own or a `llama-server` program.  It
-listens on loopback only, on a port that the system chooses, and answers nobody without a key that is
-made anew for each start.  It never outlives us.
+A host process (`managed_worker`) is found or started as for the native engine, and keeps one server: the xllamacpp package in a process
+of its own, or a `llama-server` program.  The server listens on loopback only and answers nobody without a key that is made anew for
+each start and known to the host's clients only.  Asks go there over HTTP; the host hears when they begin and how they end.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib.metadata
 import importlib.util
+import itertools
 import logging
 import os
-import secrets
 import shutil
+import sys
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
 from monkeycode_lsp import config
 from monkeycode_lsp.domain import Chunk, Plain, Prompt
 from monkeycode_lsp.engines.base import Model
-from monkeycode_lsp.engines.local import managed_server
-from monkeycode_lsp.engines.local.child import PATIENT
-from monkeycode_lsp.engines.local.managed_child import KEEPER, PYTHON, ManagedChild
-from monkeycode_lsp.engines.remote.backoff import Backoff
+from monkeycode_lsp.engines.local import explain, managed_health, rendezvous, wire
+from monkeycode_lsp.engines.local.decoder import Options
+from monkeycode_lsp.engines.local.ladder import Attempt, Fall
+from monkeycode_lsp.engines.local.launch import Running
+from monkeycode_lsp.engines.local.link import Link, Patience
+from monkeycode_lsp.engines.local.managed_command import PYTHON, SERVER
+from monkeycode_lsp.engines.local.managed_health import Trust
+from monkeycode_lsp.engines.local.managed_process import About
+from monkeycode_lsp.engines.local.options import load_options
+from monkeycode_lsp.engines.local.tenant import PAUSES_S, Tenant
 from monkeycode_lsp.engines.remote.endpoint import Endpoint, Limits
-from monkeycode_lsp.errors import EngineError, EngineUnavailableError, StreamBrokenError
+from monkeycode_lsp.errors import EngineUnavailableError, StreamBrokenError
 from monkeycode_lsp.models import package_client
 
 logger = logging.getLogger(__name__)
 
-LOAD_S = 180.0
-"""Longest wait for a model; large ones come from slow disks."""
-POLL_S = 0.1
-STABLE_S = 60.0
-"""Who lives so long and dies then had no trouble starting: its next start needs no pause."""
-LONGEST_PAUSE_S = 60.0
-ABOUT_S = 60.0
-SILENT_S = 5.0
-"""A server that has said nothing for so long when its caller leaves is asked whether it is well."""
-HUNG_S = 10.0
-"""One that does not answer that within this time hangs, and is started anew."""
-
+WORKER = (sys.executable, "-P", "-m", "monkeycode_lsp.engines.local.managed_worker")
+_ABOUT_S = 60.0
+_DEATH_S = 1.0
+"""How long its host takes to follow a server that has died."""
+_LEAVE_S = 5.0
 _LIMITS = Limits(first_s=60.0, stall_s=30.0)
 """Generous: the server is ours and says how it gets on, and a busy machine is slow but not dead."""
-
-
-class Build(msgspec.Struct, frozen=True):
-    """What the installed library says of itself."""
-
-    version: str
-    build: str
-    system: str
-    devices: tuple[str, ...] = ()
-
-
-class _Running(msgspec.Struct, frozen=True):
-    child: ManagedChild
-    endpoint: Endpoint
-    model: Model
-    since: float
 
 
 def is_installed() -> bool:
@@ -81,202 +67,228 @@ def find_program() -> str | None:
     return shutil.which("llama-server")
 
 
-class ManagedEngine:
-    """One model in one server process: `server`, a llama-server program, else the package, else the program on PATH.
+class _Server(msgspec.Struct, frozen=True):
+    """A server that answers."""
 
-    The mutable state is the running server, the tasks that start one and look whether one hangs, and the pause after failures.
-    """
+    endpoint: Endpoint
+    model: Model
 
-    def __init__(self, *, settings: config.Local, model: Path, notify: Callable[[str], None], server: str | None = None) -> None:
+
+class _Managed:
+    """See `Kind`."""
+
+    name: Literal["native", "managed"] = "managed"
+
+    def __init__(self, *, settings: config.Local, model: Path, notify: Callable[[str], None], program: str, limits: Limits) -> None:
+        self.command: tuple[str, ...] = (*WORKER, f"--program={program}")
         self._settings = settings
-        self._path = model
+        self._model = model
         self._notify = notify
-        self._server = server or (None if has_package() else find_program())
-        self._gpu_layers = settings.gpu_layers
-        self._running: _Running | None = None
-        self._starting: asyncio.Task[_Running] | None = None
-        self._doubting: asyncio.Task[None] | None = None
-        self._backoff = Backoff(time.monotonic, first_s=0.5, longest_s=LONGEST_PAUSE_S)
+        self._program = program
+        self._limits = limits
 
-    @property
-    def pid(self) -> int | None:
-        """The keeper's process id, which is also the group of it and its server."""
-        return self._running.child.pid if self._running else None
-
-    async def ready(self) -> Model:
-        """See `Engine.ready`.  Waits while the model loads; a caller that leaves does not stop the loading."""
-        return (await self._alive()).model
-
-    async def stream(self, prompt: Prompt) -> AsyncGenerator[Chunk, None]:
-        """See `Engine.stream`."""
-        running = await self._alive()
-        silent_since: float | None = time.monotonic()
-        try:
-            async with aclosing(running.endpoint.stream(prompt)) as chunks:
-                async for chunk in chunks:
-                    silent_since = None
-                    yield chunk
-        except EngineError as exc:
-            if await running.child.over(POLL_S):
-                raise StreamBrokenError(f"The local engine died ({running.child.died_of}) in the middle of an answer.") from exc
-            raise
-        finally:
-            is_ours = self._running is running and self._doubting is None
-            if is_ours and silent_since is not None and time.monotonic() - silent_since > SILENT_S:
-                self._doubting = asyncio.create_task(self._end_if_hung(running))
-
-    async def aclose(self) -> None:
-        """See `Engine.aclose`."""
-        for task in (self._starting, self._doubting):
-            if task is not None and not task.done():
-                task.cancel()
-                await asyncio.wait({task})
-        self._starting = self._doubting = None
-        running, self._running = self._running, None
-        if running is not None:
-            await running.endpoint.aclose()
-            await running.child.stop()
-
-    async def _alive(self) -> _Running:
-        if self._running is not None and self._running.child.alive:
-            return self._running
-        if self._starting is None:
-            self._starting = asyncio.create_task(self._restart())
-            self._starting.add_done_callback(_noted)
-        starting = self._starting
-        await asyncio.wait({starting})
-        if starting.cancelled():
-            raise EngineUnavailableError("The local engine was closed.")
-        return starting.result()
-
-    async def _restart(self) -> _Running:
-        try:
-            await self._bury()
-            self._backoff.check()
-            try:
-                self._running = await self._start_with_fallback()
-            except EngineError as exc:
-                self._backoff.failed(exc)
-                raise
-            return self._running
-        finally:
-            self._starting = None
-
-    async def _end_if_hung(self, running: _Running) -> None:
-        try:
-            async with asyncio.timeout(HUNG_S):
-                await running.endpoint.healthy()
-        except TimeoutError:
-            logger.warning("The local engine does not answer; it is stopped.")
-            await running.child.stop()
-        except EngineError:
-            pass  # it has ended, which the next ask sees
-        finally:
-            self._doubting = None
-
-    async def _bury(self) -> None:
-        """Clean up after a server that has died."""
-        dead, self._running = self._running, None
-        if dead is None:
-            return
-        if time.monotonic() - dead.since > STABLE_S:
-            self._backoff.succeeded()
-        self._backoff.failed(
-            EngineUnavailableError(f"The local engine died ({dead.child.died_of}).", remedy="It is started again in a while.")
-        )
-        await dead.endpoint.aclose()
-        await dead.child.stop()
-
-    async def _start_with_fallback(self) -> _Running:
-        try:
-            return await self._start()
-        except _CrashedError:
-            if self._gpu_layers == 0:
-                raise
-        self._gpu_layers = 0
-        running = await self._start()
-        self._notify(
-            "The local engine crashed while it loaded the model; it now runs without the GPU. To keep it so, set `local.gpuLayers` to 0."
-        )
-        return running
-
-    async def _start(self) -> _Running:
-        self._check_file()
-        key = secrets.token_urlsafe(32)
-        try:
-            child = await ManagedChild.start(self._command(), environ={**PATIENT, **os.environ, managed_server.KEY_VARIABLE: key})
-        except OSError as exc:
-            raise EngineUnavailableError("The local engine's process cannot be started.", remedy="Is memory short?") from exc
-        endpoint: Endpoint | None = None
-        try:
-            async with asyncio.timeout(LOAD_S):
-                endpoint = await self._connect(child, key)
-                told = await endpoint.ready()
-        except BaseException as exc:  # whatever happened, the process must not stay behind
-            if endpoint is not None:
-                await endpoint.aclose()
-            await child.stop()
-            if isinstance(exc, TimeoutError):
-                raise EngineUnavailableError(
-                    f"The model {self._path.name} was not loaded within {LOAD_S:g} seconds.",
-                    remedy="Choose a smaller one in `local.model`.",
-                ) from exc
-            raise
-        size = self._path.stat()
-        model = Model(self._path.name, told.family, f"managed:{self._path.name}:{size.st_size}:{size.st_mtime_ns}", told.context_tokens)
-        return _Running(child, endpoint, model, time.monotonic())
-
-    async def _connect(self, child: ManagedChild, key: str) -> Endpoint:
-        url = await child.address()
-        if url is None:
-            raise self._died(child)
-        settings = config.Endpoint(url=url, api="llama-server", api_key=key)
-        endpoint = Endpoint(settings, limits=_LIMITS, notify=self._notify, environ={})
-        while child.alive:
-            with contextlib.suppress(EngineError):  # it listens a moment later than it says
-                if await endpoint.healthy():
-                    return endpoint
-            await child.over(POLL_S)
-        await endpoint.aclose()
-        raise self._died(child)
-
-    def _command(self) -> list[str]:
-        options = {
-            "model": str(self._path),
-            "slots": self._settings.slots,
-            "context_tokens": self._settings.context_tokens,
-            "gpu_layers": self._gpu_layers,
-            "threads": self._settings.threads,
-            "flash_attention": self._settings.flash_attention,
-            "mmap": self._settings.mmap,
-        }
-        if self._server is not None:
-            return managed_server.llama_server(self._server, options)
-        return [*PYTHON, KEEPER, "serve", msgspec.json.encode(options).decode()]
-
-    def _check_file(self) -> None:
-        remedy = "Set `local.model` to a GGUF file or to a name that `monkeycode model list` shows."
-        if self._path.is_dir():
-            raise EngineUnavailableError(f"The model {self._path} is a folder, not a file.", remedy=remedy)
-        if not self._path.is_file():
-            raise EngineUnavailableError(f"The model file {self._path} does not exist.", remedy=remedy)
-        if self._server is None and not has_package():
+    def check(self) -> None:
+        """See `Kind.check`."""
+        if not self._program and not has_package():
             raise _not_installed()
 
-    def _died(self, child: ManagedChild) -> EngineUnavailableError:
-        if child.crashed:
-            return _CrashedError(
-                f"The local engine crashed ({child.died_of}) while it loaded {self._path.name}.",
+    def library(self) -> list[str]:
+        """See `Kind.library`."""
+        if self._program:
+            with contextlib.suppress(OSError):
+                stat = os.stat(self._program)  # noqa: PTH116 - a name from PATH or a setting
+                return [self._program, str(stat.st_size), str(stat.st_mtime_ns)]
+            return [self._program]
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            return ["xllamacpp", importlib.metadata.version("xllamacpp")]
+        return ["xllamacpp"]
+
+    def options(self, attempt: Attempt) -> Options:
+        """See `Kind.options`.  What no llama-server does makes no difference."""
+        wanted = load_options(self._settings, self._model, attempt)
+        return msgspec.structs.replace(wanted, drafts=False, draft_model="", state_folder="")
+
+    async def attach(self, running: Running, fingerprint: str) -> _Server:
+        """See `Kind.attach`."""
+        serving = running.link.serving
+        if serving is None:
+            raise EngineUnavailableError("The engine process does not say where its server listens.")
+        settings = config.Endpoint(url=serving.url, api="llama-server", api_key=serving.key)
+        endpoint = Endpoint(settings, limits=self._limits, notify=self._notify, environ={})
+        told: Model | None = None
+        try:
+            told = await endpoint.ready()
+        finally:
+            if told is None:
+                await endpoint.aclose()
+        name = f"{running.ready.name} {running.ready.quantization}".strip()
+        return _Server(endpoint, msgspec.structs.replace(told, name=name, fingerprint=fingerprint))
+
+    async def detach(self, attached: _Server) -> None:
+        """See `Kind.detach`."""
+        await attached.endpoint.aclose()
+
+    def unavailable(self, fall: Fall) -> EngineUnavailableError:
+        """See `Kind.unavailable`."""
+        name = self._model.name
+        if fall.failed is None:
+            return EngineUnavailableError(
+                f"The prebuilt engine cannot run {name}: its process {explain.how(fall)} while it loaded the model. {fall.last_words}".strip(),
                 remedy="`monkeycode doctor` looks for the cause; memory may be short, or the build does not suit this processor.",
             )
+        if fall.failed.kind == "runtime":
+            remedy = f"Install it again: {package_client.install_line('prebuilt')}"
+            return EngineUnavailableError(f"The prebuilt engine cannot be started: {fall.failed.message}", remedy=remedy)
         return EngineUnavailableError(
-            f"The model file {self._path} cannot be loaded.",
+            f"The model file {self._model} cannot be loaded.",
             remedy="It may be damaged or of a newer format: `monkeycode model verify` checks it; `local.model` chooses another.",
         )
 
+    def fell_back(self, first: Fall, attempt: Attempt) -> str:
+        """See `Kind.fell_back`."""
+        how = explain.how(first)
+        if attempt.gpu_share == 0:
+            way = "without the GPU, which is slower. To keep it so, set local.gpuLayers to 0"
+        elif attempt.gpu_share < 1:
+            way = "with half of its layers on the GPU, which is slower. A smaller model or a lower local.gpuLayers fits the GPU"
+        else:
+            way = "without extra CPU buffers, which is slower. `monkeycode engine install` builds one for this processor"
+        return f"The engine process {how} while it loaded the model. It now runs {way}."
 
-class _CrashedError(EngineUnavailableError):
-    """A signal killed it."""
+
+class ManagedEngine:
+    """See `Engine`.  `server`: a llama-server program; empty: the package, else the program on PATH."""
+
+    def __init__(
+        self,
+        *,
+        settings: config.Local,
+        model: Path,
+        notify: Callable[[str], None],
+        server: str | None = None,
+        pauses_s: Sequence[float] = PAUSES_S,
+        load_timeout_s: float = 300.0,
+        trust: Trust | None = None,
+        limits: Limits = _LIMITS,
+        patience: Patience | None = None,
+        loopback: bool = rendezvous.LOOPBACK,
+        retires_others: bool = True,
+    ) -> None:
+        # The mutable state is since when asks have got nothing from the server, and the task that asks whether it hangs;
+        # both change in `stream` and `_doubt` only.
+        path = model.expanduser().absolute()
+        program = server or ("" if has_package() else find_program() or "")
+        kind = _Managed(settings=settings, model=path, notify=notify, program=program, limits=limits)
+        self._tenant: Tenant[_Server] = Tenant(
+            kind,
+            settings=settings,
+            model=path,
+            notify=notify,
+            pauses_s=pauses_s,
+            load_timeout_s=load_timeout_s,
+            patience=patience,
+            loopback=loopback,
+            retires_others=retires_others,
+        )
+        self._trust = trust or Trust()
+        self._numbers = itertools.count(1)
+        self._silent_since: float | None = None
+        self._doubting: asyncio.Task[None] | None = None
+
+    async def ready(self) -> Model:
+        """See `Engine.ready`; waits while the model is loaded."""
+        return (await self._tenant.up())[1].model
+
+    async def stream(self, prompt: Prompt) -> AsyncGenerator[Chunk, None]:
+        """See `Engine.stream`."""
+        for is_last in (False, True):
+            running, server = await self._tenant.up()
+            ask = _Ask(running.link, next(self._numbers))
+            if self._silent_since is None:
+                self._silent_since = time.monotonic()
+            try:
+                async with aclosing(server.endpoint.stream(prompt)) as chunks:
+                    async for chunk in chunks:
+                        self._silent_since = None
+                        ask.hears(chunk)
+                        yield chunk
+            except (EngineUnavailableError, StreamBrokenError) as exc:
+                if not await _has_ended(running.link):
+                    self._silent_since = self._silent_since or time.monotonic() - self._trust.silent_s
+                    raise StreamBrokenError("The local engine did not go on with its answer.") from exc
+                await self._tenant.bury(running)
+            else:
+                self._tenant.works()
+                return
+            finally:
+                ask.ends()
+                self._doubt_if_silent(running, server)
+            # Nothing was said yet, so the next process may say it.
+            if ask.has_text or is_last:
+                raise StreamBrokenError("The engine process stopped in the middle of an answer.")
+
+    async def aclose(self) -> None:
+        """See `Engine.aclose`."""
+        if self._doubting is not None:
+            self._doubting.cancel()
+            await asyncio.wait([self._doubting])
+        await self._tenant.aclose()
+
+    def _doubt_if_silent(self, running: Running, server: _Server) -> None:
+        """The server has said nothing for long, however many asks it got: then it is asked whether it is well."""
+        is_silent = self._silent_since is not None and time.monotonic() - self._silent_since >= self._trust.silent_s
+        if is_silent and self._tenant.running is running and (self._doubting is None or self._doubting.done()):
+            self._doubting = asyncio.create_task(self._doubt(running, server))
+
+    async def _doubt(self, running: Running, server: _Server) -> None:
+        if await managed_health.is_well(server.endpoint, self._trust):
+            self._silent_since = None
+            return
+        logger.warning("The local engine does not get on; it is stopped.")
+        running.link.send(wire.Shutdown())
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_LEAVE_S):
+                await running.link.ended()
+        if running.link.is_open:
+            running.link.kill()
+        self._silent_since = None
+        await self._tenant.bury(running, hung=True)
+
+
+class _Ask:
+    """One ask, as its host hears of it."""
+
+    def __init__(self, link: Link, number: int) -> None:
+        # The mutable state is what came, noted in `hears`.
+        self._link = link
+        self._number = number
+        self._last: Chunk | None = None
+        self._n_tokens = 0
+        self.has_text = False
+        self._usage = wire.Ended(number)
+        link.send(wire.Began(number))
+
+    def hears(self, chunk: Chunk) -> None:
+        """The next chunk has come."""
+        self.has_text = True
+        self._last = chunk
+        self._n_tokens += chunk.n_tokens
+        if (usage := chunk.usage) is not None:
+            self._usage = wire.Ended(self._number, reused=usage.reused or 0, read=usage.read or 0, generated=usage.generated or 0)
+
+    def ends(self) -> None:
+        """It is over, whole or not."""
+        is_whole = self._last is not None and self._last.finish is not None
+        generated = self._usage.generated or self._n_tokens
+        self._link.send(msgspec.structs.replace(self._usage, generated=generated, cancelled=not is_whole))
+
+
+async def _has_ended(link: Link) -> bool:
+    """Whether the host leaves, or follows its server."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_DEATH_S):
+            await link.ended()
+    return not link.is_open
 
 
 def _not_installed() -> EngineUnavailableError:
@@ -285,21 +297,15 @@ def _not_installed() -> EngineUnavailableError:
     )
 
 
-def _noted(task: asyncio.Task[_Running]) -> None:
-    """Everybody who waited may have gone; asyncio would log an error that nobody looked at."""
-    if not task.cancelled():
-        task.exception()
-
-
-async def about() -> Build:
+async def about() -> About:
     """Version, build and devices of the installed library, found out in a throw-away process."""
     if not is_installed():
         raise _not_installed()
     pipe, devnull = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
-    process = await asyncio.create_subprocess_exec(*PYTHON, KEEPER, "about", stdin=devnull, stdout=pipe, stderr=devnull)
+    process = await asyncio.create_subprocess_exec(*PYTHON, SERVER, "about", stdin=devnull, stdout=pipe, stderr=devnull)
     try:
-        output, _ = await asyncio.wait_for(process.communicate(), ABOUT_S)
-        return msgspec.json.decode(output.splitlines()[-1], type=Build)
+        output, _ = await asyncio.wait_for(process.communicate(), _ABOUT_S)
+        return msgspec.json.decode(output.splitlines()[-1], type=About)
     except (TimeoutError, IndexError, msgspec.DecodeError) as exc:
         raise EngineUnavailableError("The prebuilt local engine does not run on this machine.", remedy="Reinstall xllamacpp.") from exc
     finally:
@@ -309,8 +315,12 @@ async def about() -> Build:
 
 
 async def self_test(*, settings: config.Local, model: Path, server: str | None = None) -> Model:
-    """Load the model and generate one token in a throw-away server.  Raises an `EngineError` that says what is wrong."""
-    engine = ManagedEngine(settings=settings, model=model, notify=lambda _: None, server=server)
+    """Load the model and generate one token; a server that runs already with these settings proves as much.
+
+    Raises an `EngineError` that says what is wrong.
+    """
+    alone = msgspec.structs.replace(settings, linger_seconds=0)
+    engine = ManagedEngine(settings=alone, model=model, notify=lambda _: None, server=server, retires_others=False)
     try:
         found = await engine.ready()
         prompt = Prompt(segments=(Plain("def "),), prefix="def ", suffix="", max_tokens=1, fim=False)

@@ -1,48 +1,68 @@
-"""The processes behind the managed engine.  Standard library only; started as `python -m`, never imported by us.
+"""The llama-server behind the managed engine.  Standard library only; started as `python -m`, never imported by us.
 
-    keep COMMAND…    runs COMMAND and ends it when stdin closes: when whoever started us is gone, however he went
-    serve OPTIONS    loads a model with xllamacpp and serves it; OPTIONS is JSON, the key is in LLAMA_API_KEY
-    about            prints what is installed, as JSON
-
-`keep` is a process of its own because loading a model holds Python's lock from beginning to end: a
-thread beside it could not notice that stdin was closed.
+bound PARENT COMMAND…   becomes COMMAND (elsewhere than on Linux: runs it), which dies with its parent, however that dies
+serve OPTIONS           loads a model with xllamacpp and serves it; OPTIONS is JSON, the key is in LLAMA_API_KEY
+about                   prints what is installed, as JSON
 """
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
 from typing import Any
 
-ANNOUNCEMENT = "listening on "
 KEY_VARIABLE = "LLAMA_API_KEY"
+LISTENS = "listening on "
+BUILT = "built as "
+"""Begins the line that tells `about`, as JSON."""
 CANNOT_LOAD = 3
-"""Exit status when the model cannot be loaded."""
+"""Exit status when the model cannot be loaded …"""
+CANNOT_IMPORT = 4
+"""… and when the library cannot."""
 
-_N_BATCH = 128
-"""Tokens read at once.  Only between batches does the server notice that nobody waits for a prompt any more."""
-_HOST_CACHE_MIB = 256
+_SIGNALLED = 128
+"""A shell's convention: an exit status above this says which signal ended the process."""
 _ERRORS_AND_WARNINGS = 2
+_PR_SET_PDEATHSIG = 1
 
 
 def main(arguments: list[str]) -> int:
     """The exit status."""
     action, *rest = arguments
-    if action == "keep":
-        return keep(rest)
+    if action == "bound":
+        return bound(int(rest[0]), rest[1:])
     if action == "serve":
         return serve(json.loads(rest[0]))
     if action == "about":
-        print(json.dumps(about()))  # noqa: T201 - this is what it is for
+        import xllamacpp  # noqa: PLC0415 - heavy native code that may kill the process
+
+        print(json.dumps(about(xllamacpp)))  # noqa: T201 - this is what it is for
         return 0
     return 2
 
 
-def keep(command: list[str]) -> int:
-    """Run `command` until it ends or our stdin does.  A death by signal is told as 128 + its number."""
+def bound(parent: int, command: list[str]) -> int:
+    """Run `command` as long as `parent` lives."""
+    if sys.platform != "linux":
+        return _run_while_stdin(command)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    # One that died before we asked to be told is not our parent any more.
+    if os.getppid() == parent:
+        os.execvp(command[0], command)  # noqa: S606 - the command is our parent's
+    return 1
+
+
+def _run_while_stdin(command: list[str]) -> int:
+    """Where the system ends no child with its parent, the pipe between them does.
+
+    A process of its own, because loading a model holds Python's lock from beginning to end: a thread beside it could not notice.
+    """
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL)  # noqa: S603 - the command is our parent's
 
     def end_with_stdin() -> None:
@@ -52,27 +72,41 @@ def keep(command: list[str]) -> int:
 
     threading.Thread(target=end_with_stdin, daemon=True).start()
     status = process.wait()
-    return 128 - status if status < 0 else status
+    return _SIGNALLED - status if status < 0 else status
 
 
 def serve(options: dict[str, Any]) -> int:
     """Serve until we are killed."""
     os.dup2(2, 1)  # whatever the library prints is log
-    import xllamacpp  # noqa: PLC0415 - heavy native code that may kill the process
-
+    try:
+        import xllamacpp  # noqa: PLC0415 - heavy native code that may kill the process
+    except ImportError as exc:
+        _say(str(exc))
+        return CANNOT_IMPORT
+    _say(BUILT + json.dumps(about(xllamacpp)))
     try:
         server = xllamacpp.Server(_parameters(xllamacpp, options))
     except RuntimeError as exc:
-        print(exc, file=sys.stderr)  # noqa: T201 - read by the engine
+        _say(str(exc))
         return CANNOT_LOAD
-    print(f"{ANNOUNCEMENT}{server.listening_address}", file=sys.stderr, flush=True)  # noqa: T201 - read by the engine
+    _say(LISTENS + server.listening_address)
     threading.Event().wait()
     return 0
 
 
+def about(xllamacpp: Any) -> dict[str, Any]:
+    """Version, build and devices of the installed library."""
+    devices = xllamacpp.get_device_info()
+    return {
+        "version": xllamacpp.__version__,
+        "build": ", ".join(f"{name} {value}" for name, value in xllamacpp.BUILD_INFO.items()),
+        "system": xllamacpp.get_system_info().strip(" |"),
+        "devices": [device["description"] or device["name"] for device in devices],
+        "gpu": any("GPU" in device["type"].name for device in devices),
+    }
+
+
 def _parameters(xllamacpp: Any, options: dict[str, Any]) -> Any:
-    gpus = [device for device in xllamacpp.get_device_info() if "GPU" in device["type"].name]
-    flash = xllamacpp.llama_flash_attn_type
     parameters = xllamacpp.CommonParams()
     parameters.model.path = options["model"]
     parameters.hostnames = ["127.0.0.1"]
@@ -81,45 +115,42 @@ def _parameters(xllamacpp: Any, options: dict[str, Any]) -> Any:
     parameters.cors_origins = ""
     parameters.n_parallel = options["slots"]
     parameters.n_ctx = options["context_tokens"] * options["slots"]
-    parameters.n_batch = parameters.n_ubatch = _N_BATCH
-    parameters.n_gpu_layers = options["gpu_layers"]
-    if options["threads"]:
-        parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = options["threads"]
-    # On a CPU flash attention slows generation down.
-    wanted = options["flash_attention"] and gpus and options["gpu_layers"]
-    parameters.flash_attn_type = flash.LLAMA_FLASH_ATTN_TYPE_AUTO if wanted else flash.LLAMA_FLASH_ATTN_TYPE_DISABLED
-    if not options["mmap"]:
-        parameters.load_mode = xllamacpp.llama_load_mode.LLAMA_LOAD_MODE_NONE
-    parameters.cache_ram_mib = _HOST_CACHE_MIB
+    parameters.n_batch = parameters.n_ubatch = options["batch_tokens"]
+    parameters.n_threads_http = options["connections"]
+    parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = options["threads"]
+    parameters.no_extra_bufts = not options["extra_buffers"]
+    parameters.lora_adapters = [xllamacpp.CommonAdapterLoraInfo(path, scale) for path, scale in options["lora"]]
+    parameters.cache_ram_mib = options["state_mib"]
     parameters.ui = False
     parameters.verbosity = _ERRORS_AND_WARNINGS
+    _set_memory(xllamacpp, parameters, options)
+    _set_gpu(xllamacpp, parameters, options)
     return parameters
 
 
-def llama_server(binary: str, options: dict[str, Any]) -> list[str]:
-    """The command line by which a llama-server binary does the same."""
-    command = [binary, "--model", options["model"], "--host", "127.0.0.1", "--port", "0"]
-    command += ["--ctx-size", str(options["context_tokens"] * options["slots"]), "--parallel", str(options["slots"])]
-    command += ["--batch-size", str(_N_BATCH), "--ubatch-size", str(_N_BATCH)]
-    if options["gpu_layers"] >= 0:
-        command += ["--n-gpu-layers", str(options["gpu_layers"])]
-    if options["threads"]:
-        command += ["--threads", str(options["threads"])]
-    if not options["mmap"]:
-        command += ["--no-mmap"]
-    return [*command, "--flash-attn", "auto" if options["flash_attention"] and options["gpu_layers"] else "off"]
+def _set_memory(xllamacpp: Any, parameters: Any, options: dict[str, Any]) -> None:
+    way = "_".join([*["MMAP"] * options["mmap"], *["MLOCK"] * options["mlock"]]) or "NONE"
+    parameters.load_mode = xllamacpp.llama_load_mode[f"LLAMA_LOAD_MODE_{way}"]
+    if options["kv_type"] == "q8_0":
+        parameters.cache_type_k = parameters.cache_type_v = xllamacpp.ggml_type.GGML_TYPE_Q8_0
 
 
-def about() -> dict[str, Any]:
-    """Version, build and devices of the installed library."""
-    import xllamacpp  # noqa: PLC0415 - heavy native code that may kill the process
+def _set_gpu(xllamacpp: Any, parameters: Any, options: dict[str, Any]) -> None:
+    has_gpu = options["gpu_layers"] != 0 and about(xllamacpp)["gpu"]
+    parameters.n_gpu_layers = options["gpu_layers"]
+    parameters.main_gpu = options["main_gpu"]
+    if options["one_gpu"]:
+        parameters.split_mode = xllamacpp.llama_split_mode.LLAMA_SPLIT_MODE_NONE
+    if options["tensor_split"]:
+        n_shares = len(parameters.tensor_split)
+        parameters.tensor_split = [*options["tensor_split"], *[0.0] * n_shares][:n_shares]
+    # On a CPU flash attention slows generation down; without it llama.cpp reads no quantized KV cache.
+    way = "ENABLED" if options["kv_type"] != "f16" else "AUTO" if has_gpu and options["flash_attention"] else "DISABLED"
+    parameters.flash_attn_type = xllamacpp.llama_flash_attn_type[f"LLAMA_FLASH_ATTN_TYPE_{way}"]
 
-    return {
-        "version": xllamacpp.__version__,
-        "build": ", ".join(f"{name} {value}" for name, value in xllamacpp.BUILD_INFO.items()),
-        "system": xllamacpp.get_system_info().strip(" |"),
-        "devices": [device["description"] or device["name"] for device in xllamacpp.get_device_info()],
-    }
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)  # noqa: T201 - read by our parent
 
 
 if __name__ == "__main__":

@@ -164,7 +164,6 @@ class NativeEngine:
         await asyncio.to_thread(explain.check_file, self._model)
         if self._command is None and not selftest.is_installed():
             raise explain.not_installed()
-        self._raise_if_too_early()
         began, clock = time.time(), time.monotonic()
         setup = self._setup = await asyncio.to_thread(self._prepare)
         while True:
@@ -172,6 +171,7 @@ class NativeEngine:
             place = await asyncio.to_thread(rendezvous.place, setup.key)
             found = await launch.join(place, self._recipe)
             if found is None:
+                self._raise_if_too_early()
                 found = await self._start_alone(setup, place, began)
             if found is not None:
                 break

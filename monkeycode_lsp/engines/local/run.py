@@ -7,7 +7,7 @@ moment and go on in another one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from typing import Literal
 
 from monkeycode_lsp.engines.local.assembly import Assembler
@@ -58,7 +58,7 @@ class Run:
         self._runtime = runtime
         self._sampler: Sampler | None = runtime.sampler(ask) if ask.max_tokens else None
         self._assembler = Assembler(ask.stop)
-        self._healing = Healing(ask.heal.encode())
+        self._healing = Healing(b"" if ask.grammar else ask.heal.encode())  # a grammar says itself how to begin
         self._reused: int | None = None
         self._n_read = 0
         self._told = False
@@ -101,12 +101,15 @@ class Run:
         """The token after this row of the last batch."""
         if self._sampler is None:
             raise RuntimeError("a run that only reads has nothing to draw")
-        among = None if self._healing.done else self._runtime.fitting(self._healing.left)
-        return self._sampler.draw(row, among)
+        return self._sampler.draw(row, self._among())
+
+    def _among(self) -> Sequence[int] | None:
+        """The only tokens that may be drawn while a cut-off beginning is healed."""
+        return None if self._healing.done else self._runtime.fitting(self._healing.left)
 
     def is_close(self, row: int) -> bool:
         """See `Sampler.is_close`."""
-        return self._sampler is not None and self._sampler.is_close(row)
+        return self._sampler is not None and self._sampler.is_close(row, self._among())
 
     def say(self, token: int, logprob: float) -> Finish | None:
         """Take a token that was drawn; told is whether the answer is over with it."""

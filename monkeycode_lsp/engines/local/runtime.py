@@ -61,7 +61,7 @@ class Sampler(Protocol):
         """
         ...
 
-    def is_close(self, row: int) -> bool:
+    def is_close(self, row: int, among: Sequence[int] | None = None) -> bool:
         """Whether the draw after this row is so close that rounding could decide it.
 
         Libraries compute one row and many rows in different ways, so their logits differ a little.

@@ -66,13 +66,17 @@ class Service:
         finally:
             self.host.close()
 
-    def hear(self, client: Client, message: wire.Generate | wire.Cancel) -> None:
+    def hear(self, client: Client, message: wire.Work) -> None:
         """See `Served.hear`."""
-        if isinstance(message, wire.Generate):
-            if not self._backlog.put(Job(client, message)):
-                client.send(wire.Failed(message.id, "busy", "Too many asks wait already."))
-        elif job := self._backlog.cancel(client, message.id):
-            client.send(wire.Done(job.ask.id, "cancelled"))
+        match message:
+            case wire.Generate():
+                if not self._backlog.put(Job(client, message)):
+                    client.send(wire.Failed(message.id, "busy", "Too many asks wait already."))
+            case wire.Cancel():
+                if job := self._backlog.cancel(client, message.id):
+                    client.send(wire.Done(job.ask.id, "cancelled"))
+            case _:
+                raise wire.FrameError("it tells of asks that did not come here")
 
     def forget(self, client: Client) -> None:
         """See `Served.forget`."""

@@ -6,6 +6,7 @@ One file a state, readable by the user only: a header (what it holds) and the by
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import logging
 import os
 import tempfile
@@ -32,6 +33,8 @@ class _Header(msgspec.Struct, frozen=True):
     """Model, build and settings: a state means nothing under others."""
     tokens: tuple[int, ...]
     n_bytes: int
+    digest: bytes
+    """Of the bytes: the library takes damaged ones without a word."""
 
 
 def read(folder: Path, scope: str) -> list[Entry]:
@@ -64,7 +67,7 @@ def write(folder: Path, scope: str, entries: Iterable[Entry], *, most_bytes: int
     try:
         folders.private(folder)
         for entry, state in reversed(kept):
-            _write(folder, _Header(scope, tuple(entry.tokens), len(state)), state)
+            _write(folder, _Header(scope, tuple(entry.tokens), len(state), _digest(state)), state)
     except OSError as exc:
         logger.warning("KV states could not be kept on disk: %s.", exc.strerror)
 
@@ -100,7 +103,8 @@ def _state(path: Path, header: _Header) -> bytes | None:
         data = path.read_bytes()
     except OSError:
         return None
-    return data[-header.n_bytes :] if len(data) > header.n_bytes else None
+    state = data[-header.n_bytes :]
+    return state if _digest(state) == header.digest else None
 
 
 def _prune(folder: Path) -> None:
@@ -109,6 +113,10 @@ def _prune(folder: Path) -> None:
         with contextlib.suppress(OSError):
             if time.time() - path.stat().st_mtime > _MOST_AGE_S:
                 path.unlink()
+
+
+def _digest(state: bytes) -> bytes:
+    return hashlib.blake2b(state, digest_size=16).digest()
 
 
 def _age(path: Path) -> float:

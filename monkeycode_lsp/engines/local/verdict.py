@@ -13,6 +13,7 @@ import logging
 import os
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -46,14 +47,14 @@ class Verdict(msgspec.Struct, frozen=True):
         return self.attempt is not None and self.attempt.gpu_share >= 1
 
 
-def key(model: Path, *, gpu_layers: int) -> str:
-    """Names build, processor, model file and layers."""
+def key(model: Path, *, gpu_layers: int, library: Sequence[str] | None = None) -> str:
+    """Names build, processor, model file and layers.  `library`: the build of another one than llama-cpp-python."""
     try:
         stat = model.stat()
         file = f"{model.resolve()} {stat.st_size} {stat.st_mtime_ns}"
     except OSError:
         file = str(model)
-    return hashlib.sha256("\n".join([*build(), hardware.processor(), file, str(gpu_layers)]).encode()).hexdigest()[:32]
+    return hashlib.sha256("\n".join([*(build() if library is None else library), hardware.processor(), file, str(gpu_layers)]).encode()).hexdigest()[:32]
 
 
 def recall(name: str) -> Verdict | None:

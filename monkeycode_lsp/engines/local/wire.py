@@ -59,6 +59,22 @@ class Cancel(msgspec.Struct, frozen=True, tag="cancel"):
     id: int
 
 
+class Began(msgspec.Struct, frozen=True, tag="began"):
+    """An ask went to a managed server.  Its host, which does not see it, is not idle until it hears how it ended."""
+
+    id: int
+
+
+class Ended(msgspec.Struct, frozen=True, tag="ended"):
+    """That ask is over; with its figures as far as they are known."""
+
+    id: int
+    reused: int = 0
+    read: int = 0
+    generated: int = 0
+    cancelled: bool = False
+
+
 class Ping(msgspec.Struct, frozen=True, tag="ping"):
     """Are you there?  Answered by the thread that reads, so it says nothing of the one that decodes."""
 
@@ -122,7 +138,7 @@ class Welcome(msgspec.Struct, frozen=True, tag="welcome"):
 
 
 class Serving(msgspec.Struct, frozen=True, tag="serving"):
-    """A managed server is up: ask it there, not here."""
+    """A managed server is up: ask it there, not here.  Comes before the `Ready`."""
 
     url: str
     key: str
@@ -216,7 +232,8 @@ class Failed(msgspec.Struct, frozen=True, tag="failed"):
     limit_tokens: int | None = None
 
 
-FromClient = Hello | Generate | Cancel | Ping | Look | Retire | Shutdown
+Work = Generate | Cancel | Began | Ended
+FromClient = Hello | Work | Ping | Look | Retire | Shutdown
 FromWorker = Welcome | Starting | Ready | Serving | LoadFailed | Delta | Done | Failed | Pong | Status | Leaving
 
 _encoder = msgspec.msgpack.Encoder()

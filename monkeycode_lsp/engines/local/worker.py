@@ -16,12 +16,13 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 
 from monkeycode_lsp.engines.local import jsontext, logfile, wire
 from monkeycode_lsp.engines.local.decoder import Decoder, LoadError, Options
-from monkeycode_lsp.engines.local.host import Limits
+from monkeycode_lsp.engines.local.host import Host, Limits
 from monkeycode_lsp.engines.local.registry import Entry, Note
 from monkeycode_lsp.engines.local.rendezvous import CANNOT_LISTEN, Door, Place
 from monkeycode_lsp.engines.local.service import Service
@@ -38,34 +39,55 @@ logger = logging.getLogger(__name__)
 
 def main(argv: Sequence[str] | None = None, *, make_decoder: Callable[[Options], Decoder] | None = None) -> int:
     """Run one of the three modes and return the exit status."""
-    args = _parser().parse_args(argv)
+    args = _modes(parser()).parse_args(argv)
     options = jsontext.load(args.options, Options) if args.options else Options(model=Path())
-    _settle(options)
+    settle(options)
 
     def make() -> Decoder:
         return (make_decoder or _llama_decoder)(options)
 
     if args.build_info or args.self_test:
         return _check(make, load=args.self_test)
-    return _serve(make, args)
+    return serve(
+        lambda door, entry, limits: Service(make_decoder=make, door=door, entry=entry, limits=limits, overdue=lambda: os._exit(0)), args
+    )
 
 
-def _parser() -> argparse.ArgumentParser:
+class Work(Protocol):
+    """What a process of ours does."""
+
+    host: Host
+
+    def run(self) -> bool:
+        """All of it, until it is time to leave.  False: what it needs could not be loaded."""
+        ...
+
+    def close(self) -> None:
+        """Let all clients go."""
+        ...
+
+
+def parser() -> argparse.ArgumentParser:
+    """What every process understands that serves clients; where they connect is still to be added."""
     limits = Limits()
-    parser = argparse.ArgumentParser(prog="monkeycode engine process", description="Owns one model and answers over a private socket.")
-    mode = parser.add_mutually_exclusive_group(required=True)
+    made = argparse.ArgumentParser(prog="monkeycode engine process", description="Owns one model and answers over a private socket.")
+    made.add_argument("--options", default="", help="how the model is loaded, as JSON")
+    made.add_argument("--note", default="", help="what others may know without asking, as JSON")
+    made.add_argument("--loopback", action="store_true", help="listen on 127.0.0.1 and write port and token to the socket's path")
+    made.add_argument("--linger", type=float, default=limits.linger_s, help="seconds to stay after the last client has gone")
+    made.add_argument("--idle", type=float, default=limits.idle_s, help="seconds to stay without an ask; 0: for ever")
+    return made
+
+
+def _modes(made: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    mode = made.add_mutually_exclusive_group(required=True)
     mode.add_argument("--socket", type=Path, help="where clients connect; made here, removed at the end")
     mode.add_argument("--self-test", action="store_true", help="load the model, decode a few tokens, say how it went, leave")
     mode.add_argument("--build-info", action="store_true", help="say how llama.cpp was built, leave")
-    parser.add_argument("--options", default="", help="how the model is loaded, as JSON")
-    parser.add_argument("--note", default="", help="what others may know without asking, as JSON")
-    parser.add_argument("--loopback", action="store_true", help="listen on 127.0.0.1 and write port and token to the socket's path")
-    parser.add_argument("--linger", type=float, default=limits.linger_s, help="seconds to stay after the last client has gone")
-    parser.add_argument("--idle", type=float, default=limits.idle_s, help="seconds to stay without an ask; 0: for ever")
-    return parser
+    return made
 
 
-def _settle(options: Options) -> None:
+def settle(options: Options) -> None:
     """Make this process a quiet one: no core files of a gigabyte, no dying with a terminal's Ctrl-C, behind other programs."""
     logging.basicConfig(stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s", level=logging.WARNING)
     faulthandler.enable()
@@ -109,7 +131,8 @@ def _check(make: Callable[[], Decoder], *, load: bool) -> int:
         return 0
 
 
-def _serve(make: Callable[[], Decoder], args: argparse.Namespace) -> int:
+def serve(make: Callable[[Door, Entry, Limits], Work], args: argparse.Namespace) -> int:
+    """Do the work behind a door of its own, and return the exit status."""
     stdout = _claim_stdout()
     place = Place(args.socket)
     try:
@@ -124,17 +147,16 @@ def _serve(make: Callable[[], Decoder], args: argparse.Namespace) -> int:
     except OSError as exc:
         os.write(stdout, f"{exc.strerror or exc}".encode(errors="replace"))
         return CANNOT_LISTEN
-    limits = Limits(linger_s=args.linger, idle_s=args.idle)
-    service = Service(make_decoder=make, door=door, entry=entry, limits=limits, overdue=lambda: os._exit(0))
-    _await_signal(service.host.leave)
+    work = make(door, entry, Limits(linger_s=args.linger, idle_s=args.idle))
+    _await_signal(work.host.leave)
     if note.log:
         threading.Thread(target=_bound_log, name="log", daemon=True).start()
     # Only now: its end tells whoever started us that clients can connect.
     os.close(stdout)
     try:
-        return 0 if service.run() else CANNOT_LOAD
+        return 0 if work.run() else CANNOT_LOAD
     finally:
-        service.close()
+        work.close()
 
 
 def _await_signal(leave: Callable[[], None]) -> None:

@@ -98,6 +98,10 @@ class Endpoint:
         status, _, _ = await self._exchange("/health", None)
         return status in _OK
 
+    async def look(self, path: str) -> bytes | None:
+        """What the server says at another path; None: nothing of the kind.  Takes no notice of rests."""
+        return await self._fetch(path, None)
+
     async def aclose(self) -> None:
         """Stop every stream and close every connection."""
         await self._relay.aclose()

@@ -6,6 +6,7 @@ BEHAVIOUR is JSON; see `Behaviour`.  What happens is told as lines of JSON to th
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import sys
 import threading
@@ -39,6 +40,8 @@ class Behaviour(msgspec.Struct, frozen=True):
     """Of the first ask of this process; the others are answered."""
     once: bool = False
     """Only in the first process."""
+    full: bool = False
+    """No file can grow, as on a disk that is full."""
     pause_s: float = 0.0
     """Between two tokens."""
 
@@ -111,9 +114,10 @@ class StubDecoder:
         return self.behaviour.mode
 
     def begin(self, job, ask, is_cancelled):
+        running = Running(ask, is_cancelled, self.mode(), self.behaviour)
         told = {"session": ask.session, "priority": int(ask.priority), "max_tokens": ask.max_tokens, "heal": ask.heal}
         self.tell("begin", grammar=ask.grammar, temperature=ask.sampling.temperature, draft=ask.draft, **told)
-        self.running[job] = Running(ask, is_cancelled, self.mode(), self.behaviour)
+        self.running[job] = running
 
     def drop(self, job):
         if (run := self.running.pop(job, None)) is not None:
@@ -172,6 +176,9 @@ class StubDecoder:
 
 def main():
     behaviour = msgspec.json.decode(sys.argv[1], type=Behaviour)
+    if behaviour.full:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     more = [f"--idle={behaviour.idle_s}"] if behaviour.idle_s else []
     return worker.main([*sys.argv[2:], *more], make_decoder=lambda options: StubDecoder(options, behaviour))
 

@@ -17,21 +17,30 @@ def job(owner, number, priority=Priority.INTERACTIVE):
     return Job(owner, Generate(number, (), priority=priority))
 
 
-def taken(backlog):
-    numbers = []
-    while (next_job := backlog.take(0)) is not None:
-        numbers.append(next_job.ask.id)
-        backlog.done(next_job)
-    return numbers
+def drained(backlog):
+    return [job.ask.id for job in backlog.drain()[0]]
 
 
-def test_the_urgent_come_first_then_the_newest_interactive_then_the_oldest():
+def test_all_that_has_come_is_taken_up_at_once_in_the_order_in_which_it_came():
     backlog, owner = Backlog(), Owner()
-    for number, priority in enumerate(
-        (Priority.BATCH, Priority.INTERACTIVE, Priority.LOOK_AHEAD, Priority.LOOK_AHEAD, Priority.INTERACTIVE)
-    ):
+    for number, priority in enumerate((Priority.BATCH, Priority.INTERACTIVE, Priority.LOOK_AHEAD)):
         backlog.put(job(owner, number, priority))
-    assert taken(backlog) == [4, 1, 2, 3, 0]
+    assert drained(backlog) == [0, 1, 2]
+    assert drained(backlog) == []
+    assert [job.ask.id for job in backlog.at_work()] == [0, 1, 2]
+
+
+def test_only_what_waits_and_is_more_urgent_is_urgent():
+    backlog, owner = Backlog(), Owner()
+    assert not backlog.is_urgent(Priority.BATCH)
+    backlog.put(job(owner, 1, Priority.LOOK_AHEAD))
+    assert [backlog.is_urgent(priority) for priority in Priority] == [False, False, True, True]
+    backlog.put(job(owner, 2))
+    assert [backlog.is_urgent(priority) for priority in Priority] == [False, True, True, True]
+    backlog.cancel(owner, 2)
+    assert not backlog.is_urgent(Priority.LOOK_AHEAD)
+    backlog.drain()
+    assert not backlog.is_urgent(Priority.BATCH)
 
 
 def test_a_waiting_job_that_is_cancelled_is_handed_back_once_and_never_taken():
@@ -39,34 +48,39 @@ def test_a_waiting_job_that_is_cancelled_is_handed_back_once_and_never_taken():
     backlog.put(waiting := job(owner, 1))
     assert backlog.cancel(owner, 1) is waiting
     assert backlog.cancel(owner, 1) is None
-    assert taken(backlog) == []
+    assert drained(backlog) == []
+    assert backlog.n_unseen == 1
 
 
-def test_a_running_job_is_told_of_its_cancel_and_answered_by_whoever_runs_it():
+def test_a_job_at_work_is_told_of_its_cancel_and_answered_by_whoever_works_on_it():
     backlog, owner = Backlog(), Owner()
     backlog.put(job(owner, 1))
-    running = backlog.take(0)
+    [running], _ = backlog.drain()
     assert backlog.cancel(owner, 1) is None
     assert running.cancelled.is_set()
+    assert backlog.done(running)
+    assert not backlog.done(running)
 
 
 def test_a_cancel_for_another_owner_with_the_same_number_does_nothing():
     backlog, one, other = Backlog(), Owner(), Owner()
     backlog.put(job(one, 1))
     assert backlog.cancel(other, 1) is None
-    assert taken(backlog) == [1]
+    assert drained(backlog) == [1]
 
 
 def test_an_owner_that_goes_takes_its_jobs_along():
     backlog, gone, stays = Backlog(), Owner(), Owner()
     backlog.put(job(gone, 1))
-    running = backlog.take(0)
+    [running], _ = backlog.drain()
     backlog.put(job(gone, 2))
     backlog.put(job(stays, 3))
     backlog.drop(gone)
     assert running.cancelled.is_set()
-    backlog.done(running)
-    assert backlog.take(0).ask.id == 3
+    come, dropped = backlog.drain()
+    assert [job.ask.id for job in come] == [3]
+    assert dropped == [running]
+    assert not backlog.done(running)
 
 
 def test_a_number_in_use_is_refused_and_free_again_when_done():
@@ -74,7 +88,10 @@ def test_a_number_in_use_is_refused_and_free_again_when_done():
     backlog.put(job(owner, 1))
     with pytest.raises(ValueError, match="in use"):
         backlog.put(job(owner, 1))
-    backlog.done(backlog.take(0))
+    [running], _ = backlog.drain()
+    with pytest.raises(ValueError, match="in use"):
+        backlog.put(job(owner, 1))
+    backlog.done(running)
     assert backlog.put(job(owner, 1))
 
 
@@ -84,11 +101,26 @@ def test_one_owner_cannot_fill_the_queue():
     assert backlog.put(job(modest, 1))
 
 
-def test_an_owner_that_goes_lets_the_taker_look_round():
-    backlog = Backlog()
-    found = []
-    thread = threading.Thread(target=lambda: found.append(backlog.take(30)))
+@pytest.mark.parametrize("what", ["put", "drop", "wake"])
+def test_whoever_waits_is_woken(what):
+    backlog, owner = Backlog(), Owner()
+    backlog.put(job(owner, 1))
+    backlog.drain()
+    thread = threading.Thread(target=backlog.wait)
     thread.start()
-    backlog.drop(Owner())
+    assert thread.is_alive()
+    {"put": lambda: backlog.put(job(owner, 2)), "drop": lambda: backlog.drop(owner), "wake": backlog.wake}[what]()
     thread.join(10)
-    assert found == [None]
+    assert not thread.is_alive()
+
+
+def test_it_is_idle_since_the_last_job_was_over():
+    backlog, owner = Backlog(), Owner()
+    first = backlog.idle_since
+    assert first is not None
+    backlog.put(job(owner, 1))
+    assert backlog.idle_since is None
+    [running], _ = backlog.drain()
+    assert backlog.idle_since is None
+    backlog.done(running)
+    assert backlog.idle_since >= first

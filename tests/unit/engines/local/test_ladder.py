@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from monkeycode_lsp.config import Local
 from monkeycode_lsp.engines.local import explain
-from monkeycode_lsp.engines.local.ladder import Attempt, Fall, arguments, following
+from monkeycode_lsp.engines.local.ladder import Attempt, Fall, after_crashes, following
 from monkeycode_lsp.engines.local.wire import Build, LoadFailed
 
 CPU = Build("0", "", (), gpu=False)
@@ -51,21 +50,20 @@ def test_a_library_that_cannot_be_imported_is_not_tried_again():
     assert way_down(Fall(3, failed=LoadFailed("runtime", "no"))) == [(True, 1.0)]
 
 
-def test_settings_and_attempt_become_arguments():
-    settings = Local(gpu_layers=20, context_tokens=2048, threads=3, flash_attention=False, mmap=False)
-    given = arguments(settings, Path("/m.gguf"), Attempt(extra_buffers=False, gpu_share=0.5))
-    assert {"--model=/m.gguf", "--gpu-layers=20", "--gpu-share=0.5", "--context-tokens=2048", "--threads=3"} <= set(given)
-    assert {"--no-extra-buffers", "--no-flash-attention", "--no-mmap"} <= set(given)
-
-
-def test_the_default_attempt_takes_nothing_away():
-    given = arguments(Local(), Path("/m.gguf"), Attempt())
-    assert not any(argument.startswith("--no-") for argument in given)
-    assert "--gpu-layers=-1" in given
-
-
-def test_the_cpu_attempt_puts_no_layer_on_the_gpu():
-    assert "--gpu-layers=0" in arguments(Local(), Path("/m.gguf"), Attempt(gpu_share=0.0))
+@pytest.mark.parametrize(
+    ("share", "crashes", "then"),
+    [
+        (1.0, (), None),
+        (1.0, (990.0,), None),
+        (1.0, (300.0, 990.0), None),
+        (1.0, (500.0, 990.0), 0.5),
+        (0.5, (980.0, 990.0), 0.0),
+        (0.0, (980.0, 990.0), None),
+    ],
+)
+def test_two_crashes_within_ten_minutes_on_the_gpu_take_layers_from_it(share, crashes, then):
+    attempt = after_crashes(Attempt(gpu_share=share), crashes, now=1000.0)
+    assert attempt == (None if then is None else Attempt(gpu_share=then))
 
 
 @pytest.mark.parametrize(

@@ -1,61 +1,127 @@
 """Where an engine process and its clients meet."""
 
+from __future__ import annotations
+
 import os
+import stat
 import sys
 import tempfile
+from pathlib import Path
 
 import pytest
 
+from monkeycode_lsp import folders
 from monkeycode_lsp.engines.local import rendezvous
+from monkeycode_lsp.engines.local.peers import Peer
+from monkeycode_lsp.engines.local.rendezvous import Door
+from monkeycode_lsp.errors import EngineUnavailableError
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there it is a file that may have any name")
 
 
 @pytest.fixture
-def made(monkeypatch, tmp_path):
-    """A path for a home and a folder for temporary files."""
-    paths = []
-
-    def make(*, home, temporary=tmp_path):
-        temporary.mkdir(parents=True, exist_ok=True)
-        monkeypatch.setenv("MONKEYCODE_HOME", str(home))
-        monkeypatch.setattr(tempfile, "tempdir", str(temporary))
-        path = rendezvous.new_path()
-        paths.append(path)
-        listener, _ = rendezvous.listen(path, loopback=False)
-        listener.close()
-        return path
-
-    yield make
-    for path in paths:
-        rendezvous.remove(path)
+def short(monkeypatch):
+    """A home whose name is short."""
+    with tempfile.TemporaryDirectory(dir="/tmp", prefix="r") as folder:
+        monkeypatch.setenv("MONKEYCODE_HOME", folder)
+        yield Path(folder)
 
 
 @pytest.fixture
-def short():
-    with tempfile.TemporaryDirectory(dir="/tmp", prefix="r") as folder:
-        yield folder
+def place():
+    """Makes a place; takes it away again."""
+    made = []
+
+    def make(key="0123456789ab"):
+        made.append(rendezvous.place(key))
+        return made[-1]
+
+    yield make
+    for place in made:
+        rendezvous.remove(place.socket)
 
 
-def test_it_is_in_our_private_folder(made, short):
-    path = made(home=short)
-    assert path.parent.name == "run"
-    assert path.parent.stat().st_mode & 0o777 == 0o700
+def test_it_is_in_our_private_folder_and_always_the_same(short, place):
+    assert place() == place()
+    assert place().socket.parent == short / "run"
+    assert stat.S_IMODE((short / "run").stat().st_mode) == 0o700
 
 
-def test_a_home_that_is_too_deep_is_replaced_by_a_private_temporary_folder(made, tmp_path):
-    path = made(home=tmp_path / ("ä" * 60))
-    assert path.parent.stat().st_mode & 0o777 == 0o700
-    rendezvous.remove(path)
-    assert not path.parent.exists()
+def test_other_keys_are_other_places(short, place):
+    assert place("a" * 12).socket != place("b" * 12).socket
+    assert place("a" * 12).key == "a" * 12
 
 
-def test_so_is_a_folder_for_temporary_files_that_is_too_deep(made, tmp_path):
-    deep = tmp_path / ("ä" * 60)
-    path = made(home=deep / "home", temporary=deep / "tmp")
-    assert len(os.fsencode(path)) <= 100
-
-
-def test_a_home_that_cannot_be_made_is_replaced_too(made, tmp_path):
+@pytest.mark.parametrize("why", ["too deep", "cannot be made"])
+def test_a_home_that_will_not_do_is_replaced_by_a_private_temporary_folder(place, tmp_path, monkeypatch, why):
     (tmp_path / "file").write_text("")
-    assert made(home=tmp_path / "file" / "home").name == "engine.sock"
+    monkeypatch.setenv("MONKEYCODE_HOME", str({"too deep": tmp_path / ("ä" * 60), "cannot be made": tmp_path / "file" / "home"}[why]))
+    socket = place().socket
+    assert socket == place().socket
+    assert len(os.fsencode(socket)) <= 100
+    assert stat.S_IMODE(socket.parent.stat().st_mode) == 0o700
+    Door(socket, loopback=False).close()
+    assert not socket.parent.exists()
+
+
+def test_two_homes_have_two_temporary_folders(place, tmp_path, monkeypatch):
+    sockets = []
+    for name in ("a", "b"):
+        monkeypatch.setenv("MONKEYCODE_HOME", str(tmp_path / (name * 120)))
+        sockets.append(place().socket)
+    assert sockets[0].parent != sockets[1].parent
+
+
+def test_a_temporary_folder_that_somebody_else_made_first_is_not_used(place, tmp_path, monkeypatch):
+    monkeypatch.setenv("MONKEYCODE_HOME", str(tmp_path / ("d" * 120)))
+    taken = place().socket.parent
+    taken.chmod(0o777)
+    other = place().socket.parent
+    assert other != taken
+    taken.chmod(0o700)
+
+
+@pytest.mark.parametrize("how", ["readable by others", "a link"])
+def test_a_folder_that_others_may_use_is_refused(short, place, how):
+    if how == "a link":
+        (short / "elsewhere").mkdir(mode=0o700)
+        (short / "run").symlink_to(short / "elsewhere")
+    else:
+        folders.private(short / "run").chmod(0o750)
+    with pytest.raises(EngineUnavailableError, match="not private") as caught:
+        place()
+    assert caught.value.remedy
+
+
+async def test_a_socket_tells_both_sides_who_the_other_is(short, place):
+    door = Door(place().socket, loopback=False)
+    connection = await rendezvous.connect(door.path)
+    accepted = door.accept()
+    if sys.platform in {"linux", "darwin"}:
+        assert connection.peer == Peer(os.geteuid(), os.getpid())
+    accepted.close()
+    connection.writer.close()
+    await connection.writer.wait_closed()
+    door.close()
+    assert not door.path.exists()
+
+
+def test_another_user_is_not_ours():
+    assert Peer(os.geteuid(), 1).is_ours
+    assert not Peer(os.geteuid() + 1, 1).is_ours
+
+
+async def test_a_file_that_is_no_socket_leads_nowhere(short, place):
+    place().socket.write_text("no address")
+    with pytest.raises(ConnectionRefusedError):
+        await rendezvous.connect(place().socket)
+
+
+async def test_a_closed_door_lets_nobody_in_and_leaves_what_came_after_it(short, place):
+    door = Door(place().socket, loopback=False)
+    door.close()
+    assert door.accept() is None
+    second = Door(place().socket, loopback=False)
+    door.close()
+    assert second.path.exists()
+    second.close()

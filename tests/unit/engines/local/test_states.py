@@ -64,6 +64,13 @@ def test_a_file_that_is_cut_short_later_costs_only_itself(tmp_path):
     assert kept.load() is None
 
 
+def test_a_state_with_one_wrong_byte_is_not_used(tmp_path):
+    write(tmp_path, entry((1,), b"x" * 100))
+    (path,) = tmp_path.glob("*.kv")
+    path.write_bytes(path.read_bytes()[:-1] + b"y")
+    assert found(tmp_path) == {(1,): None}
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="modes are of POSIX")
 def test_only_the_user_can_read_them(tmp_path):
     write(tmp_path / "kv", entry((1,), b"x"))

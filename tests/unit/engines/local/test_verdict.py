@@ -52,3 +52,15 @@ def test_a_cache_that_cannot_be_written_is_no_error(tmp_path, monkeypatch):
     monkeypatch.setenv("MONKEYCODE_HOME", str(tmp_path / "plain"))
     verdict.remember("a", Verdict(attempt=Attempt(), at=0.0))
     assert verdict.recall("a") is None
+
+
+def test_crashes_are_counted_for_the_attempt_that_is_in_use():
+    lives = Verdict(attempt=Attempt(), at=0.0)
+    verdict.remember("a", lives)
+    verdict.crashed("a", Attempt(gpu_share=0.5))
+    assert verdict.recall("a") == lives
+    for _ in range(20):
+        verdict.crashed("a", Attempt())
+    crashes = verdict.recall("a").crashes
+    assert 2 <= len(crashes) <= 8
+    assert time.time() - crashes[-1] < 60

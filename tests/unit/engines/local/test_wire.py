@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monkeycode_lsp.domain import Control, Plain, Priority
+from monkeycode_lsp.domain import Control, Plain, Priority, Sampling
 from monkeycode_lsp.engines.local import wire
 from monkeycode_lsp.prompt import Markers
 
@@ -14,13 +14,16 @@ text = st.text(st.characters(exclude_categories=("Cs",)), max_size=40)
 number = st.integers(0, 2**40)
 segments = st.lists(st.builds(Control, text) | st.builds(Plain, text), max_size=5).map(tuple)
 from_client = st.one_of(
-    st.builds(wire.Hello, st.integers(0, 9), text),
+    st.builds(wire.Hello, st.integers(0, 9), text, st.sampled_from(["ask", "control"])),
+    st.builds(wire.Ping, number),
+    st.sampled_from([wire.Retire(), wire.Shutdown(), wire.Look()]),
     st.builds(
         wire.Generate,
         number,
         segments,
         max_tokens=number,
-        temperature=st.floats(0, 2),
+        sampling=st.builds(Sampling, temperature=st.floats(0, 2)),
+        heal=text,
         stop=st.lists(text, max_size=3).map(tuple),
         draft=text,
         priority=st.sampled_from(Priority),
@@ -35,6 +38,11 @@ from_worker = st.one_of(
     st.builds(wire.LoadFailed, st.sampled_from(["runtime", "model", "memory", "internal"]), text),
     st.builds(wire.Delta, number, text, number, st.floats(-100, 0)),
     st.builds(wire.Done, number, st.sampled_from(["stop", "length", "cancelled"]), number, number, number),
+    st.builds(wire.Welcome, number),
+    st.builds(wire.Serving, text, text),
+    st.builds(wire.Pong, number),
+    st.just(wire.Leaving()),
+    st.builds(wire.Status, number, text, st.floats(0, 2e9), number, number, st.builds(wire.Totals, number, number)),
     st.builds(wire.Failed, number, st.sampled_from(["overflow", "busy", "decode"]), text, st.none() | number),
 )
 

@@ -32,7 +32,7 @@ class ToySampler:
             token = among[0]
         return token, -0.25
 
-    def is_close(self, row):
+    def is_close(self, row, among=None):
         return self._runtime.is_noisy and sum(self._runtime.after[row]) % 3 == 0
 
     def close(self):
