@@ -5,14 +5,19 @@ from __future__ import annotations
 import logging
 import os
 import stat
+import sys
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
-from urllib.request import url2pathname
+from urllib.parse import unquote, urlsplit
 
 from monkeycode_lsp import config, folders
+
+if sys.platform == "win32":
+    from urllib.request import url2pathname
+else:
+    url2pathname = unquote  # the same, without an HTTP client's megabyte in every window
 
 SECTION = "monkeycode"
 """The name of our settings among everybody's."""

@@ -11,7 +11,7 @@ from typing import Literal, TypeVar
 import msgspec
 
 from monkeycode_lsp import config
-from monkeycode_lsp.engines.local import abilities, managed, selftest
+from monkeycode_lsp.engines.local import abilities, managed, managed_library, selftest
 from monkeycode_lsp.engines.local.abilities import Abilities
 from monkeycode_lsp.engines.local.engine import find_model
 from monkeycode_lsp.errors import EngineError, MonkeyCodeError
@@ -74,13 +74,13 @@ async def native_runtime(local: config.Local, model: Path | None) -> Runtime:
 async def managed_runtime(local: config.Local, model: Path | None) -> Runtime:
     """xllamacpp, or a llama-server on PATH."""
     title = "llama-server (prebuilt engine)"
-    if not managed.is_installed():
+    if not managed_library.is_installed():
         remedy = f"The prebuilt engine: {package_client.install_line('prebuilt')}"
         return Runtime("managed", title, installed=False, state="not installed", remedy=remedy)
-    known = Runtime("managed", title, installed=True, state=_UNTESTED, version=managed.find_program() or "")
+    known = Runtime("managed", title, installed=True, state=_UNTESTED, version=managed_library.find_program() or "")
     try:
-        if managed.has_package():
-            build = await _bounded(managed.about())
+        if managed_library.has_package():
+            build = await _bounded(managed_library.about())
             built_for = abilities.read(build.system)
             devices = tuple(filter(None, map(str.strip, build.devices)))
             known = msgspec.structs.replace(

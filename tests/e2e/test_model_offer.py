@@ -4,11 +4,11 @@ import asyncio
 
 import pytest
 
-from monkeycode_lsp.engines.local import managed, selftest
+from monkeycode_lsp.engines.local import managed_library, selftest
 from tests.driver import UNKNOWN, server
 from tests.servers import CompletionServer, reply, unused_port
 
-pytestmark = pytest.mark.skipif(not (managed.is_installed() or selftest.is_installed()), reason="no local runtime is installed")
+pytestmark = pytest.mark.skipif(not (managed_library.is_installed() or selftest.is_installed()), reason="no local runtime is installed")
 
 
 def unreachable(home):

@@ -79,7 +79,7 @@ class Batcher:
         except GenerationError as exc:
             self._steps.append(Step(job, Failed(ask.id, exc.kind, exc.message, limit_tokens=exc.limit_tokens)))
             return
-        if self._drafts and ask.max_tokens > 1:
+        if self._drafts and ask.max_tokens > 1 and not run.is_repeatable:
             run.drafter = Drafter(
                 text=ask.heal + ask.draft if ask.draft else "",
                 prompt=run.tokens,
@@ -99,6 +99,7 @@ class Batcher:
         """See `Decoder.drop`."""
         for run in [run for run in self._runs if run.job == job]:
             self._let_go(run)
+        self._steps = [step for step in self._steps if step.job != job]
 
     def step(self, is_urgent: Callable[[Priority], bool]) -> list[Step]:
         """See `Decoder.step`."""
@@ -120,15 +121,15 @@ class Batcher:
     def _seat(self) -> None:
         """Give slots to the runs that wait, the most urgent first; less urgent ones make room."""
         for run in sorted((run for run in self._runs if run.slot is None), key=_turn):
-            if self._reads_it_for(run):
-                continue
             free = [slot for slot in self._slots.all if not slot.taken]
             lesser = {other.slot: other for other in self._runs if other.slot and other.ask.priority > run.ask.priority}
-            free += [slot for slot in lesser if common_prefix(slot.tokens, run.tokens) >= WORTH]
-            if lesser and not free:
-                free = [max(lesser, key=lambda slot: (lesser[slot].ask.priority, lesser[slot].number))]
-            if not free:
+            if not free and not lesser:
+                return  # nor is there one for those that come after it
+            if self._reads_it_for(run):
                 continue
+            free += [slot for slot in lesser if common_prefix(slot.tokens, run.tokens) >= WORTH]
+            if not free:
+                free = [max(lesser, key=lambda slot: (lesser[slot].ask.priority, lesser[slot].number))]
             slot = self._slots.take(run.tokens, run.ask.session, free=free)
             if slot in lesser:
                 lesser[slot].unseat()
@@ -138,13 +139,15 @@ class Batcher:
         """Whether another run is just reading what this one would read too: then it waits, and takes a copy."""
         if run.spent_ms:
             return False
+        if run.follows is not None and run.follows.slot is not None and len(run.follows.slot.tokens) < run.n_shared:
+            return True
         for other in self._runs:
             if other.slot is None or other.number > run.number or other.ask.priority > run.ask.priority:
                 continue
-            shared = min(common_prefix(other.tokens[: other.n_prompt], run.tokens), len(run.tokens) - 1)
-            left = shared - len(other.slot.tokens)
-            if left >= WORTH or (left > 0 and run.follows is other):
-                run.follows = other
+            least = len(other.slot.tokens) + WORTH
+            most = min(other.n_prompt, len(run.tokens) - 1)
+            if least <= most and (shared := min(common_prefix(other.tokens, run.tokens), most)) >= least:
+                run.follows, run.n_shared = other, shared
                 return True
         return False
 
@@ -238,11 +241,12 @@ class Batcher:
         """Draw after row `at` and after each proposed token, as long as the draw is what was proposed."""
         finish: Finish | None = None
         n_right = 0
-        run.is_alone = False
+        is_close = False
         for row, guess in enumerate((*proposed, None), at):
-            if may_be_close and run.is_close(row):
+            is_close = may_be_close and run.is_close(row)
+            if is_close:
                 # Decoded again by itself, so that company and drafts never change what is said.
-                run.is_alone = True
+                run.has_read(-1)
                 slot.tokens.pop()
                 break
             token, logprob = run.draw(row)
@@ -251,9 +255,10 @@ class Batcher:
             if token != guess or finish is not None:
                 break
             slot.tokens.append(token)
+        run.is_alone = is_close or run.is_repeatable
         if proposed:
-            run.judged(len(proposed) if not run.is_alone else n_right, n_right)
-        if (proposed or run.is_alone) and not self._slots.resync(slot, len(slot.tokens)):
+            run.judged(n_right if is_close else len(proposed), n_right)
+        if (proposed or is_close) and not self._slots.resync(slot, len(slot.tokens)):
             self._may_cut = False  # a wrong guess costs everything that was read
         return finish
 

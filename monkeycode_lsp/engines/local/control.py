@@ -11,7 +11,7 @@ from typing import Literal
 
 import msgspec
 
-from monkeycode_lsp.engines.local import registry, wire
+from monkeycode_lsp.engines.local import launch, registry, wire
 from monkeycode_lsp.engines.local.link import HungError, Link, LinkLostError, Patience, kill
 from monkeycode_lsp.engines.local.registry import Note
 from monkeycode_lsp.engines.local.rendezvous import Place
@@ -58,7 +58,10 @@ async def _look(place: Place, note: Note) -> Seen | None:
 
 
 async def retire(newer: Place, note: Note) -> None:
-    """Ask all older processes for the same model to leave with their last client.  What does not answer is left alone."""
+    """Ask all older processes for the same model to leave with their last client, and clear up after those that crashed.
+
+    What does not answer is left alone.
+    """
     with contextlib.suppress(EngineUnavailableError):
         notes = await asyncio.to_thread(registry.all_notes)
         older = [place for place, other in notes if place != newer and (other.kind, other.model) == (note.kind, note.model)]
@@ -70,8 +73,9 @@ async def stop(place: Place, note: Note) -> Literal["left", "ended", "gone"]:
     try:
         link = await Link.open(place.socket, purpose="control", patience=_PATIENCE)
     except HungError as exc:
-        return await _end(exc.pid or note.pid)
+        return await _end(place, exc.pid or note.pid)
     except OSError:
+        await launch.sweep(place)
         return "gone"
     try:
         link.send(wire.Shutdown())
@@ -83,15 +87,16 @@ async def stop(place: Place, note: Note) -> Literal["left", "ended", "gone"]:
         pass
     finally:
         await link.aclose()
-    return await _end(link.pid or note.pid)
+    return await _end(place, link.pid or note.pid)
 
 
-async def _end(pid: int) -> Literal["ended"]:
+async def _end(place: Place, pid: int) -> Literal["ended"]:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.kill(pid, signal.SIGTERM)
     if not await _is_gone(pid, _FIRM_S):
         kill(pid)
         await _is_gone(pid, _FIRM_S)
+    await launch.sweep(place)
     return "ended"
 
 
@@ -126,9 +131,15 @@ def is_running(pid: int) -> bool:
 
 
 async def _say(place: Place, message: wire.FromClient) -> None:
-    with contextlib.suppress(OSError):
+    try:
         link = await Link.open(place.socket, purpose="control", patience=_PATIENCE)
-        link.send(message)
-        # Its pong says that the message before it was read.
-        await link.ping(timeout_s=_LOOK_S)
-        await link.aclose()
+    except HungError:
+        return
+    except OSError:
+        with contextlib.suppress(OSError):
+            await launch.sweep(place)
+        return
+    link.send(message)
+    # Its pong says that the message before it was read.
+    await link.ping(timeout_s=_LOOK_S)
+    await link.aclose()

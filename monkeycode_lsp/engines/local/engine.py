@@ -15,7 +15,7 @@ from pathlib import Path
 from monkeycode_lsp.config import Local
 from monkeycode_lsp.domain import Chunk, Prompt
 from monkeycode_lsp.engines.base import Engine, Model
-from monkeycode_lsp.engines.local import managed, selftest
+from monkeycode_lsp.engines.local import managed_library, selftest
 from monkeycode_lsp.engines.local.managed import ManagedEngine
 from monkeycode_lsp.engines.local.native import NativeEngine
 from monkeycode_lsp.errors import EngineUnavailableError, ModelError, ModelMissingError
@@ -88,7 +88,7 @@ class LocalEngine:
         found: dict[str, Callable[..., Engine]] = {}
         if self._settings.runtime != "managed" and selftest.is_installed():
             found["native"] = NativeEngine
-        if self._settings.runtime != "native" and managed.is_installed():
+        if self._settings.runtime != "native" and managed_library.is_installed():
             found["managed"] = ManagedEngine
         return found
 

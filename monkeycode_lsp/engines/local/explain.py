@@ -16,6 +16,7 @@ BUILD_LINE = (
 )
 """Builds a llama.cpp that does not die of an illegal instruction on processors with AMX under gcc 12."""
 _INSTALL = "Run `monkeycode engine install`, or set local.runtime to managed."
+_LESS_MEMORY = "Choose a smaller model or lower local.contextTokens."
 _CHOOSE = "Set local.model to a GGUF file or to a name from `monkeycode model list`."
 
 
@@ -47,7 +48,8 @@ def unavailable(fall: Fall, model: Path) -> EngineUnavailableError:
             "The installed llama.cpp does not run on this processor (illegal instruction).", remedy=f"Rebuild it: {BUILD_LINE}"
         )
     if fall.failed is None:
-        return EngineUnavailableError(f"The engine process {how(fall)} while it loaded {model}.{_words(fall)}", remedy=_INSTALL)
+        remedy = _LESS_MEMORY if fall.was_killed else _INSTALL
+        return EngineUnavailableError(f"The engine process {how(fall)} while it loaded {model}.{_words(fall)}", remedy=remedy)
     message = fall.failed.message
     match fall.failed.kind:
         case "runtime":
@@ -55,9 +57,7 @@ def unavailable(fall: Fall, model: Path) -> EngineUnavailableError:
         case "model":
             return EngineUnavailableError(f"The model file {model} cannot be loaded. {message}", remedy=f"It may be incomplete. {_CHOOSE}")
         case "memory":
-            return EngineUnavailableError(
-                f"There is not enough memory for {model}. {message}", remedy="Choose a smaller model or lower local.contextTokens."
-            )
+            return EngineUnavailableError(f"There is not enough memory for {model}. {message}", remedy=_LESS_MEMORY)
         case "internal":
             return EngineUnavailableError(f"The model {model} was loaded, but cannot be used. {message}", remedy=_INSTALL)
 
@@ -92,6 +92,11 @@ def stepped_down(attempt: Attempt) -> str:
         f"The engine process crashed twice within ten minutes while it used the GPU. It now runs {way}, which is slower. "
         "A smaller model or a lower local.gpuLayers fits the GPU."
     )
+
+
+def restarted(how: str) -> str:
+    """Said of a process that has ended though nobody told it to."""
+    return f"The engine process {how}; it is started again soon."
 
 
 def cannot_listen(why: str) -> EngineUnavailableError:

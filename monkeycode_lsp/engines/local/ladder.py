@@ -14,6 +14,7 @@ import msgspec
 from monkeycode_lsp.engines.local.wire import Build, LoadFailed
 
 _ILLEGAL_INSTRUCTION_ON_WINDOWS = 0xC000001D
+_KILL = 9
 _HALF = 0.5
 _CRASH_WINDOW_S = 600
 _MOST_CRASHES = 2
@@ -41,6 +42,11 @@ class Fall(msgspec.Struct, frozen=True):
     @property
     def is_illegal_instruction(self) -> bool:
         return self.failed is None and self.status is not None and self.status % 2**32 in _ILLEGAL_INSTRUCTION
+
+    @property
+    def was_killed(self) -> bool:
+        """Whether somebody else ended it: a person, or the system for want of memory."""
+        return self.failed is None and self.status == -_KILL
 
 
 _ILLEGAL_INSTRUCTION = {-signal.SIGILL % 2**32, _ILLEGAL_INSTRUCTION_ON_WINDOWS}

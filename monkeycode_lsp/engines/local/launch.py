@@ -120,7 +120,7 @@ async def start(place: Place, recipe: Recipe, options: Options, attempt: Attempt
             told = await link.loaded()
         if isinstance(told, wire.Ready):
             return Running(place, link, told, child)
-        return await _fallen(place, child, link, failed=told if isinstance(told, wire.LoadFailed) else None)
+        return await _fallen(place, child, link, failed=told)
     except (OSError, TimeoutError) as exc:
         return await _fallen(place, child, link, hung=isinstance(exc, TimeoutError | HungError))
     except asyncio.CancelledError:
@@ -136,10 +136,11 @@ async def _fallen(place: Place, child: Child, link: Link | None, *, failed: wire
     hung = hung or (link is not None and link.was_hung)
     status = None if hung else await child.ended(timeout_s=_BURIAL_S)
     await child.kill()
-    await asyncio.to_thread(registry.clear, place)
+    left = await asyncio.to_thread(registry.clear, place)
+    build = link.build if link is not None and link.build is not None else left.build if left is not None else None
     if status == CANNOT_LISTEN and child.complaint:
         raise explain.cannot_listen(child.complaint)
-    return Fall(status, build=link.build if link else None, failed=failed, last_words=await asyncio.to_thread(lambda: child.last_words))
+    return Fall(status, build=build, failed=failed, last_words=await asyncio.to_thread(lambda: child.last_words))
 
 
 async def lock(place: Place) -> StartLock | None:

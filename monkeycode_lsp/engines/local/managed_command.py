@@ -23,6 +23,16 @@ _FEWEST_CONNECTIONS = 32
 _MIB = 1 << 20
 
 
+class About(msgspec.Struct, frozen=True):
+    """What the installed library says of itself."""
+
+    version: str
+    build: str
+    system: str
+    devices: tuple[str, ...] = ()
+    gpu: bool = False
+
+
 class Server(msgspec.Struct, frozen=True):
     """`Options` in llama-server's own terms."""
 

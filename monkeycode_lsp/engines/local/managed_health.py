@@ -1,7 +1,7 @@
 """Whether a llama-server gets on, asked when it has been silent for long.
 
-`/health` is answered by whoever speaks HTTP over there, so it says nothing of the one that decodes; `/slots` is answered by that one,
-between two batches, and changes with every token.
+`/health` is answered by whoever speaks HTTP over there, so it says nothing of the one that decodes.  That one answers `/lora-adapters`
+between two batches (older servers: `/slots`), and what `/slots` says changes with every batch.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Trust(msgspec.Struct, frozen=True):
     health_s: float = 10.0
     """For the answer to that."""
     progress_s: float = 30.0
-    """For a sign of progress; the longest batch takes less."""
+    """For a sign of progress; one batch takes less."""
     look_s: float = 1.0
     """Between two looks."""
 
@@ -37,16 +37,18 @@ async def is_well(endpoint: Endpoint, trust: Trust) -> bool:
         async with asyncio.timeout(trust.health_s):
             await endpoint.healthy()
         async with asyncio.timeout(trust.progress_s):
-            first = await endpoint.look("/slots")
-            now = first
-            while now is not None and now == first and _is_busy(now):
-                await asyncio.sleep(trust.look_s)
+            before: bytes | None = None
+            while True:
+                await endpoint.look("/lora-adapters")
                 now = await endpoint.look("/slots")
+                if now is None or not _is_busy(now) or now != (before or now):
+                    return True
+                before = now
+                await asyncio.sleep(trust.look_s)
     except TimeoutError:
         return False
     except EngineError:
         return True
-    return True
 
 
 def _is_busy(slots: bytes) -> bool:

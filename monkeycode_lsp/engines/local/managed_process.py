@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from monkeycode_lsp.engines.local import managed_command
+from monkeycode_lsp.engines.local.managed_command import About
 from monkeycode_lsp.engines.local.managed_server import BUILT, KEY_VARIABLE, LISTENS
 
 logger = logging.getLogger(__name__)
@@ -30,16 +31,6 @@ _LONGEST_LINE = 65_536
 _HEALTH_S = 2.0
 _END_S = 2.0
 _OK = 200
-
-
-class About(msgspec.Struct, frozen=True):
-    """What the installed library says of itself."""
-
-    version: str
-    build: str
-    system: str
-    devices: tuple[str, ...] = ()
-    gpu: bool = False
 
 
 class Address(msgspec.Struct, frozen=True):

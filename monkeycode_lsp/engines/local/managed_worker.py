@@ -23,7 +23,8 @@ import msgspec
 from monkeycode_lsp.engines.local import abilities, jsontext, managed_command, wire, worker
 from monkeycode_lsp.engines.local.decoder import Options
 from monkeycode_lsp.engines.local.host import Client, Host, Limits
-from monkeycode_lsp.engines.local.managed_process import About, Address, End, News, ServerProcess
+from monkeycode_lsp.engines.local.managed_command import About
+from monkeycode_lsp.engines.local.managed_process import Address, End, News, ServerProcess
 from monkeycode_lsp.engines.local.managed_server import CANNOT_IMPORT
 from monkeycode_lsp.engines.local.registry import Entry
 from monkeycode_lsp.engines.local.rendezvous import Door
@@ -125,8 +126,10 @@ class Keeper:
 
     def _is_built(self, about: About) -> None:
         self._has_gpu = about.gpu
-        accelerators = abilities.read(about.system).words()
-        self.host.tell(wire.Starting(wire.Build(about.version, about.system, tuple(accelerators), about.gpu)))
+        build = wire.Build(about.version, about.system, tuple(sorted(abilities.read(about.system).gpu_backends)), about.gpu)
+        # Also noted: whoever started us may not be connected yet when we die of what comes now.
+        self._entry.update(msgspec.structs.replace(self._entry.note, build=build))
+        self.host.tell(wire.Starting(build))
 
     def _serve_at(self, server: ServerProcess, url: str) -> None:
         """It listens a while before it has loaded the model; then clients may come."""
@@ -161,6 +164,8 @@ class Keeper:
         )
 
     def _has_ended(self, server: ServerProcess, status: int) -> bool:
+        if self._address:
+            print(f"The server ended with status {status}.", file=sys.stderr, flush=True)  # noqa: T201 - our log
         if self._address or status < 0:
             _die_of(status)
         is_missing = status == CANNOT_IMPORT and not self._program
@@ -177,7 +182,6 @@ def _header(model: Path) -> gguf.Header | None:
 
 def _die_of(status: int) -> None:
     """End as the server ended, without a farewell: whoever finds what is left knows that it was a crash."""
-    print(f"The server ended with status {status}.", file=sys.stderr, flush=True)  # noqa: T201 - our log
     if status < 0:
         faulthandler.disable()
         number = signal.Signals(-status)

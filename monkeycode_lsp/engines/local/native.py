@@ -46,6 +46,8 @@ logger = logging.getLogger(__name__)
 
 _PAUSES_S = (0.0, 1.0, 2.0, 5.0, 15.0, 30.0)
 _BURIAL_S = 2.0
+_MOST_KILLED_STARTS = 3
+"""Whoever kills a process that loads has reasons of his own; when it is always so, it is the system, for want of memory."""
 
 
 class _Setup(msgspec.Struct, frozen=True):
@@ -165,7 +167,10 @@ class NativeEngine:
         if self._command is None and not selftest.is_installed():
             raise explain.not_installed()
         began, clock = time.time(), time.monotonic()
-        setup = self._setup = await asyncio.to_thread(self._prepare)
+        try:
+            setup = self._setup = await asyncio.to_thread(self._prepare)
+        except OSError as exc:
+            raise EngineUnavailableError(f"{exc.filename or self._model} cannot be read: {exc.strerror}.") from exc
         while True:
             # Anew each time: a temporary folder goes with the last file in it.
             place = await asyncio.to_thread(rendezvous.place, setup.key)
@@ -223,13 +228,15 @@ class NativeEngine:
             logger.warning("The engine process %s (%s). %s", explain.how(outcome), attempt, outcome.last_words)
             first = first or outcome
             following = ladder.following(attempt, outcome, gpu_layers=self._settings.gpu_layers)
+            if following is None and outcome.was_killed and self._n_failures < _MOST_KILLED_STARTS:
+                raise self._failed(EngineBusyError(explain.restarted(explain.how(outcome))), pause_s=self._pause_s())
             if following is None:
                 error = explain.unavailable(outcome, self._model)
                 fallen = Verdict(attempt=None, at=time.time(), message=error.message, remedy=error.remedy)
                 await asyncio.to_thread(verdict.remember, setup.failure, fallen)
                 raise self._failed(error, pause_s=self._pauses_s[-1])
             attempt = following
-        if known is None or known.attempt != attempt:
+        if (known is None or known.attempt != attempt) and not (first is not None and first.was_killed):
             await asyncio.to_thread(verdict.remember, setup.verdict, Verdict(attempt=attempt, at=time.time()))
         if first is not None:
             said = explain.fell_back(first, attempt)
@@ -259,8 +266,7 @@ class NativeEngine:
             status = await running.child.ended(timeout_s=_BURIAL_S) if running.child is not None else None
             how = explain.how(Fall(status)) if status is not None else "hung" if running.link.was_hung else "stopped unexpectedly"
             logger.warning("The engine process %s.", how)
-            pause_s = self._pauses_s[min(self._n_failures, len(self._pauses_s) - 1)]
-            self._failed(EngineBusyError(f"The engine process {how}; it is started again soon."), pause_s=pause_s)
+            self._failed(EngineBusyError(explain.restarted(how)), pause_s=self._pause_s())
             await self._count_crash(self._setup, await launch.sweep(running.place))
 
     async def _count_crash(self, setup: _Setup, note: Note | None) -> None:
@@ -280,6 +286,9 @@ class NativeEngine:
             running.link.forget(answer)
         running.link.kill()
         await self._bury(running)
+
+    def _pause_s(self) -> float:
+        return self._pauses_s[min(self._n_failures, len(self._pauses_s) - 1)]
 
     def _failed(self, error: EngineError, *, pause_s: float) -> EngineError:
         """Note a failure; until its pause is over, asks get it again without another try."""

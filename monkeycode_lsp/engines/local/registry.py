@@ -17,6 +17,7 @@ import msgspec
 from monkeycode_lsp.engines.local import jsontext, rendezvous
 from monkeycode_lsp.engines.local.ladder import Attempt
 from monkeycode_lsp.engines.local.rendezvous import Place
+from monkeycode_lsp.engines.local.wire import Build
 
 
 class Note(msgspec.Struct, frozen=True):
@@ -31,6 +32,8 @@ class Note(msgspec.Struct, frozen=True):
     """Path of its log; empty: none could be written."""
     attempt: Attempt = Attempt()
     """How it was told to load the model."""
+    build: Build | None = None
+    """Of its library; None: it is not imported yet."""
     pid: int = 0
     since: float = 0.0
     """Unix time in seconds."""

@@ -47,13 +47,17 @@ class Run:
         self.n_passed = 0
         """Newer asks of the same document."""
         self.follows: Run | None = None
-        """The run that reads what this one would read too."""
+        """The run that reads what this one would read too; it has a slot, or is over …"""
+        self.n_shared = 0
+        """… and its prompt begins with so many of these tokens."""
         self.served_at = began
         """When it was last decoded, by the batch loop's clock in seconds."""
         self.spent_ms = 0.0
         """Time of the decoder that it has had."""
         self.drafter: Drafter | None = None
-        self.is_alone = False
+        self.is_repeatable = ask.sampling.temperature > 0 and ask.sampling.seed is not None
+        """Whether the same ask must fall the same way again although it is drawn with dice: then every draw is close."""
+        self.is_alone = self.is_repeatable
         """Whether its next row is decoded alone, because its draw is close."""
         self._runtime = runtime
         self._sampler: Sampler | None = runtime.sampler(ask) if ask.max_tokens else None
@@ -85,6 +89,7 @@ class Run:
     def seat(self, slot: Slot) -> None:
         """Go on in this slot."""
         self.slot = slot
+        self.follows = None  # or each run would keep the one before it alive
         if self._reused is None:
             self._reused = len(slot.tokens)
 
@@ -93,9 +98,9 @@ class Run:
         self.slot = None
 
     def has_read(self, n_tokens: int) -> None:
-        """So many of its missing tokens were read; those of the prompt count."""
+        """So many of its missing tokens were read, or are to be read again (below 0); those of the prompt count."""
         held = len(self.slot.tokens) if self.slot else 0
-        self._n_read += max(0, min(held + n_tokens, self.n_prompt) - min(held, self.n_prompt))
+        self._n_read += min(held + n_tokens, self.n_prompt) - min(held, self.n_prompt)
 
     def draw(self, row: int) -> tuple[int, float]:
         """The token after this row of the last batch."""

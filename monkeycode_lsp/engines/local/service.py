@@ -48,7 +48,7 @@ class Service:
             return True
         try:
             decoder = self._decoder = self._make_decoder()
-            self.host.tell(wire.Starting(decoder.build()))
+            self._is_starting(decoder.build())
             self._is_ready(decoder.load())
         except LoadError as exc:
             self.host.tell(wire.LoadFailed(exc.kind, exc.message))
@@ -99,6 +99,11 @@ class Service:
         for job in self._backlog.at_work():
             job.cancelled.set()
         self._backlog.wake()
+
+    def _is_starting(self, build: wire.Build) -> None:
+        # Also noted: whoever started us may not be connected yet when we die of what comes now.
+        self._entry.update(msgspec.structs.replace(self._entry.note, build=build))
+        self.host.tell(wire.Starting(build))
 
     def _is_ready(self, ready: wire.Ready) -> None:
         self._loaded_at = time.monotonic()

@@ -25,7 +25,7 @@ class Shelf:
     """States by what they hold."""
 
     def __init__(self, most_bytes: int) -> None:
-        # The mutable state is the entries, least recently used first; it changes in `put`, `take` and `best`.
+        # The mutable state is the entries, least recently used first; it changes in `put`, `used` and `drop`.
         self._most_bytes = most_bytes
         self._entries: list[Entry] = []
 
@@ -56,10 +56,13 @@ class Shelf:
         shared, entry = max(
             ((common_prefix(entry.tokens, wanted), entry) for entry in self._entries), default=(0, None), key=lambda two: two[0]
         )
-        if entry is not None and shared:
+        return entry, shared
+
+    def used(self, entry: Entry) -> None:
+        """It was put into a slot, and stays, unless it had to go meanwhile."""
+        if entry in self._entries:
             self._entries.remove(entry)
             self._entries.append(entry)
-        return entry, shared
 
     def drop(self, entry: Entry) -> None:
         """It lives in a slot again, or is of no use."""

@@ -45,7 +45,8 @@ class Slots:
     def take(self, wanted: Sequence[int], session: str, *, free: Collection[Slot]) -> Slot:
         """A slot of `free`, prepared: what it holds is a beginning of `wanted`, and not all of it.
 
-        The last token is always read anew, for its logits.
+        The last token is always read anew, for its logits.  One of `free` that is taken, by whom it is taken away from,
+        is chosen for what it holds only, or if there is no other.
         """
         most = len(wanted) - 1
         shared = {slot: min(common_prefix(slot.tokens, wanted), most) for slot in self.all}
@@ -57,7 +58,7 @@ class Slots:
             slot = near
         else:
             # Another document: what is held stays of use, in its slot or on the shelf.
-            slot = min(free, key=lambda slot: (bool(slot.tokens), slot.used, slot.number))
+            slot = min(free, key=lambda slot: (slot.taken, bool(slot.tokens), slot.used, slot.number))
             self._put_away(slot)
             if entry is not None and on_shelf >= max(shared[source], shared[slot]) + WORTH:
                 self._restore(slot, entry, whole=on_shelf == len(entry.tokens))
@@ -113,6 +114,7 @@ class Slots:
         if state is not None and self._runtime.restore(slot.number, state):
             slot.tokens[:] = entry.tokens
             if not whole:
+                self._shelf.used(entry)
                 return
         self._shelf.drop(entry)
 

@@ -32,6 +32,8 @@ logger = logging.getLogger(__name__)
 PAUSES_S = (0.0, 1.0, 2.0, 5.0, 15.0, 30.0)
 """Before the next start, after so many failures in a row."""
 _BURIAL_S = 2.0
+_MOST_KILLED_STARTS = 3
+"""Whoever kills a process that loads has reasons of his own; when it is always so, it is the system, for want of memory."""
 T = TypeVar("T")
 
 
@@ -165,8 +167,7 @@ class Tenant(Generic[T]):
             hung = hung or running.link.was_hung
             how = "hung" if hung else "stopped unexpectedly" if status is None else explain.how(Fall(status))
             logger.warning("The engine process %s.", how)
-            pause_s = self._pauses_s[min(self._n_failures, len(self._pauses_s) - 1)]
-            self._failed(EngineBusyError(f"The engine process {how}; it is started again soon."), pause_s=pause_s)
+            self._failed(EngineBusyError(explain.restarted(how)), pause_s=self._pause_s())
             await self._count_crash(self._setup, await launch.sweep(running.place))
 
     async def aclose(self) -> None:
@@ -185,14 +186,17 @@ class Tenant(Generic[T]):
         """Join the process that is there; or start it, if nobody else is about to."""
         await asyncio.to_thread(explain.check_file, self._model)
         await asyncio.to_thread(self._kind.check)
-        self._raise_if_too_early()
         began, clock = time.time(), time.monotonic()
-        setup = self._setup = await asyncio.to_thread(self._prepare)
+        try:
+            setup = self._setup = await asyncio.to_thread(self._prepare)
+        except OSError as exc:
+            raise EngineUnavailableError(f"{exc.filename or self._model} cannot be read: {exc.strerror}.") from exc
         while True:
             # Anew each time: a temporary folder goes with the last file in it.
             place = await asyncio.to_thread(rendezvous.place, setup.key)
             found = await launch.join(place, self._recipe)
             if found is None:
+                self._raise_if_too_early()
                 found = await self._start_alone(setup, place, began)
             if found is not None:
                 break
@@ -209,7 +213,7 @@ class Tenant(Generic[T]):
         try:
             value = await self._kind.attach(running, setup.fingerprint)
         except EngineError as exc:
-            raise self._failed(exc, pause_s=self._pauses_s[min(self._n_failures, len(self._pauses_s) - 1)]) from exc
+            raise self._failed(exc, pause_s=self._pause_s()) from exc
         finally:
             if value is None:
                 await running.link.aclose()
@@ -253,13 +257,15 @@ class Tenant(Generic[T]):
             logger.warning("The engine process %s (%s). %s", explain.how(outcome), attempt, outcome.last_words)
             first = first or outcome
             following = ladder.following(attempt, outcome, gpu_layers=self._settings.gpu_layers)
+            if following is None and outcome.was_killed and self._n_failures < _MOST_KILLED_STARTS:
+                raise self._failed(EngineBusyError(explain.restarted(explain.how(outcome))), pause_s=self._pause_s())
             if following is None:
                 error = self._kind.unavailable(outcome)
                 fallen = Verdict(attempt=None, at=time.time(), message=error.message, remedy=error.remedy)
                 await asyncio.to_thread(verdict.remember, setup.failure, fallen)
                 raise self._failed(error, pause_s=self._pauses_s[-1])
             attempt = following
-        if known is None or known.attempt != attempt:
+        if (known is None or known.attempt != attempt) and not (first is not None and first.was_killed):
             await asyncio.to_thread(verdict.remember, setup.verdict, Verdict(attempt=attempt, at=time.time()))
         if first is not None:
             said = self._kind.fell_back(first, attempt)
@@ -281,6 +287,9 @@ class Tenant(Generic[T]):
         """A process that used the GPU left this note behind when it crashed."""
         if note is not None and note.is_loaded and note.on_gpu:
             await asyncio.to_thread(verdict.crashed, setup.verdict, note.attempt)
+
+    def _pause_s(self) -> float:
+        return self._pauses_s[min(self._n_failures, len(self._pauses_s) - 1)]
 
     def _failed(self, error: EngineError, *, pause_s: float) -> EngineError:
         """Note a failure; until its pause is over, asks get it again without another try."""

@@ -54,7 +54,9 @@ def key(model: Path, *, gpu_layers: int, library: Sequence[str] | None = None) -
         file = f"{model.resolve()} {stat.st_size} {stat.st_mtime_ns}"
     except OSError:
         file = str(model)
-    return hashlib.sha256("\n".join([*(build() if library is None else library), hardware.processor(), file, str(gpu_layers)]).encode()).hexdigest()[:32]
+    return hashlib.sha256(
+        "\n".join([*(build() if library is None else library), hardware.processor(), file, str(gpu_layers)]).encode()
+    ).hexdigest()[:32]
 
 
 def recall(name: str) -> Verdict | None:

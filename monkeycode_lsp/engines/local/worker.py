@@ -7,6 +7,7 @@ they never can, the reason is written there first.  Whatever the library prints 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import faulthandler
 import logging
 import os
@@ -26,6 +27,7 @@ from monkeycode_lsp.engines.local.host import Host, Limits
 from monkeycode_lsp.engines.local.registry import Entry, Note
 from monkeycode_lsp.engines.local.rendezvous import CANNOT_LISTEN, Door, Place
 from monkeycode_lsp.engines.local.service import Service
+from monkeycode_lsp.engines.local.startlock import StartLock
 
 if sys.platform != "win32":
     import resource
@@ -157,6 +159,14 @@ def serve(make: Callable[[Door, Entry, Limits], Work], args: argparse.Namespace)
         return 0 if work.run() else CANNOT_LOAD
     finally:
         work.close()
+        _clear_lock(place)
+
+
+def _clear_lock(place: Place) -> None:
+    """Whoever started us may have been killed with the lock in his hands; its file would lie about for ever."""
+    with contextlib.suppress(OSError):
+        if place.lock.exists() and (held := StartLock.take(place.lock)) is not None:
+            held.release()
 
 
 def _await_signal(leave: Callable[[], None]) -> None:

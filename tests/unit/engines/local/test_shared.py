@@ -60,6 +60,25 @@ async def test_eight_that_start_at_once_go_down_the_ladder_once(engine, events):
     assert len(told) == 1
 
 
+async def test_a_process_that_somebody_kills_while_it_loads_is_no_verdict(engine, events, empty):
+    asked = engine(dies="SIGKILL", dies_while="extra_buffers")
+    await asked.ready()
+    await asked.aclose()
+    await empty()
+    await engine(dies="SIGKILL", dies_while="extra_buffers").ready()
+    assert [event["extra_buffers"] for event in loads(events)] == [True, False, True, False]
+
+
+async def test_a_process_that_is_always_killed_while_it_loads_wants_memory(engine):
+    asked = engine(dies="SIGKILL")
+    for _ in range(3):
+        with pytest.raises(EngineBusyError, match="SIGKILL"):
+            await asked.ready()
+    with pytest.raises(EngineUnavailableError, match="SIGKILL") as caught:
+        await asked.ready()
+    assert "smaller model" in caught.value.remedy
+
+
 async def test_eight_that_start_in_vain_try_once_and_say_the_same(engine, events):
     engines = [engine(load_error="a tensor is missing", pauses_s=(60.0,)) for _ in range(8)]
     failures = await asyncio.gather(*(one.ready() for one in engines), return_exceptions=True)
@@ -126,6 +145,31 @@ async def test_a_client_that_leaves_takes_its_asks_with_it_and_nothing_else(engi
     await other.aclose()
     assert await say(asked, prompt()) == "abc"
     assert {"what": "dropped", "session": "other"} in events.so_far()
+
+
+async def test_a_client_that_does_not_read_loses_its_connection_and_holds_up_nobody_for_long(engine, prompt, say, events):
+    asked = engine(mode="endless", pieces=["61" * 50_000])
+    await asked.ready()
+    connection = await rendezvous.connect(asked._running[0].place.socket)
+    connection.writer.transport.pause_reading()
+    connection.writer.write(encode(Hello()) + encode(Generate(1, (), session="deaf")))
+    while (event := await events.next())["what"] != "dropped":
+        pass
+    assert event["session"] == "deaf"
+    assert await say(asked, prompt()) == "a" * 50_000
+    connection.writer.transport.abort()
+
+
+async def test_what_is_asked_never_reaches_the_log(engine, prompt, home):
+    asked = engine(mode="breaks")
+    with pytest.raises(StreamBrokenError):
+        await anext(asked.stream(prompt("top secret")))
+    os.kill(pid_of(asked), signal.SIGSEGV)
+    await asked._running[0].link.ended()
+    text = "".join(log.read_text() for log in (home / "state").iterdir())
+    assert "ZeroDivisionError" in text
+    assert "Fatal Python error" in text
+    assert "secret" not in text
 
 
 async def test_what_a_second_client_is_told_is_what_the_first_was_told(engine):
@@ -224,6 +268,28 @@ async def test_what_a_dead_process_left_behind_is_no_hindrance(engine, prompt, s
     second = engine()
     assert await say(second, prompt()) == "abc"
     await second.aclose()
+    await empty()
+
+
+async def test_a_new_process_clears_up_after_a_dead_one_of_other_settings(engine, empty):
+    old = engine(settings=LINGERS)
+    await old.ready()
+    pid = pid_of(old)
+    await old.aclose()
+    os.kill(pid, signal.SIGKILL)
+    await gone(pid)
+    new = engine(settings=Local(context_tokens=2048, linger_seconds=0))
+    await new.ready()
+    await new._retiring
+    await new.aclose()
+    await empty()
+
+
+async def test_a_lock_whose_holder_was_killed_goes_with_the_process(engine, empty):
+    asked = engine()
+    await asked.ready()
+    asked._running[0].place.lock.touch()
+    await asked.aclose()
     await empty()
 
 
