@@ -142,7 +142,7 @@ class Batcher:
         if run.follows is not None and run.follows.slot is not None and len(run.follows.slot.tokens) < run.n_shared:
             return True
         for other in self._runs:
-            if other.slot is None or other.number > run.number or other.ask.priority > run.ask.priority:
+            if other.slot is None or other.ask.priority > run.ask.priority:
                 continue
             least = len(other.slot.tokens) + WORTH
             most = min(other.n_prompt, len(run.tokens) - 1)

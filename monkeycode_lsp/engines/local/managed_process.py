@@ -12,7 +12,6 @@ import secrets
 import subprocess
 import sys
 import threading
-from collections import deque
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
@@ -26,7 +25,6 @@ logger = logging.getLogger(__name__)
 
 _LISTENING = re.compile(re.escape(LISTENS) + r"(http://\S+)")
 _SIGNALLED = 128
-_N_LINES = 5
 _LONGEST_LINE = 65_536
 _HEALTH_S = 2.0
 _END_S = 2.0
@@ -57,11 +55,12 @@ class ServerProcess:
 
         Call it on the main thread: on Linux the server dies with the thread that started it.
         """
-        # The mutable state is the last lines that it printed, which belong to the thread that listens until it has ended.
+        # The mutable state is the last line that it printed; it changes on the thread that listens, until it has ended.
         self.key = secrets.token_urlsafe(32)
         """Proof for its answers; in memory, in its environment and nowhere else."""
         self._news = news
-        self._lines: deque[str] = deque(maxlen=_N_LINES)
+        self.last_words = ""
+        """The last line that it printed."""
         self._process = subprocess.Popen(  # noqa: S603 - the command is ours
             managed_command.bound([*command]),
             stdin=subprocess.DEVNULL if sys.platform == "linux" else subprocess.PIPE,
@@ -70,11 +69,6 @@ class ServerProcess:
             env={**managed_command.environment(os.environ), KEY_VARIABLE: self.key},
         )
         threading.Thread(target=self._listen, name="server", daemon=True).start()
-
-    @property
-    def last_words(self) -> str:
-        """The last line that it printed."""
-        return self._lines[-1] if self._lines else ""
 
     def is_healthy(self, url: str) -> bool:
         """Whether it has loaded the model and would answer now."""
@@ -113,5 +107,6 @@ class ServerProcess:
         if found := _LISTENING.search(line):
             self._news.put(Address(found[1]))
         if line:
-            self._lines.append(line)
-            print(line, file=sys.stderr, flush=True)  # noqa: T201 - our log
+            self.last_words = line
+            with contextlib.suppress(OSError):  # a full disk must not stop us listening, which would stop the server
+                print(line, file=sys.stderr, flush=True)  # noqa: T201 - our log

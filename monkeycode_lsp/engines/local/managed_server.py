@@ -22,8 +22,8 @@ BUILT = "built as "
 """Begins the line that tells `about`, as JSON."""
 CANNOT_LOAD = 3
 """Exit status when the model cannot be loaded …"""
-CANNOT_IMPORT = 4
-"""… and when the library cannot."""
+CANNOT_START = 127
+"""… and when there is no such program, or the library cannot be imported: a shell's convention."""
 
 _SIGNALLED = 128
 """A shell's convention: an exit status above this says which signal ended the process."""
@@ -35,7 +35,11 @@ def main(arguments: list[str]) -> int:
     """The exit status."""
     action, *rest = arguments
     if action == "bound":
-        return bound(int(rest[0]), rest[1:])
+        try:
+            return bound(int(rest[0]), rest[1:])
+        except OSError as exc:
+            _say(f"{rest[1]}: {exc.strerror}")
+            return CANNOT_START
     if action == "serve":
         return serve(json.loads(rest[0]))
     if action == "about":
@@ -82,7 +86,7 @@ def serve(options: dict[str, Any]) -> int:
         import xllamacpp  # noqa: PLC0415 - heavy native code that may kill the process
     except ImportError as exc:
         _say(str(exc))
-        return CANNOT_IMPORT
+        return CANNOT_START
     _say(BUILT + json.dumps(about(xllamacpp)))
     try:
         server = xllamacpp.Server(_parameters(xllamacpp, options))

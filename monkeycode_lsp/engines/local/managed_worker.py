@@ -25,7 +25,7 @@ from monkeycode_lsp.engines.local.decoder import Options
 from monkeycode_lsp.engines.local.host import Client, Host, Limits
 from monkeycode_lsp.engines.local.managed_command import About
 from monkeycode_lsp.engines.local.managed_process import Address, End, News, ServerProcess
-from monkeycode_lsp.engines.local.managed_server import CANNOT_IMPORT
+from monkeycode_lsp.engines.local.managed_server import CANNOT_START
 from monkeycode_lsp.engines.local.registry import Entry
 from monkeycode_lsp.engines.local.rendezvous import Door
 from monkeycode_lsp.engines.local.tally import Tally
@@ -165,11 +165,11 @@ class Keeper:
 
     def _has_ended(self, server: ServerProcess, status: int) -> bool:
         if self._address:
-            print(f"The server ended with status {status}.", file=sys.stderr, flush=True)  # noqa: T201 - our log
+            with contextlib.suppress(OSError):
+                print(f"The server ended with status {status}.", file=sys.stderr, flush=True)  # noqa: T201 - our log
         if self._address or status < 0:
             _die_of(status)
-        is_missing = status == CANNOT_IMPORT and not self._program
-        self.host.tell(wire.LoadFailed("runtime" if is_missing else "model", server.last_words))
+        self.host.tell(wire.LoadFailed("runtime" if status == CANNOT_START else "model", server.last_words))
         return False
 
 

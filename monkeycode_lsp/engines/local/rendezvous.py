@@ -72,7 +72,11 @@ def place(key: str) -> Place:
 
 def places() -> list[Place]:
     """Every place that something is noted of.  Blocking.  Raises `EngineUnavailableError`, see `folder`."""
-    return [Place(note.with_suffix(".sock")) for note in sorted(folder().glob(f"{_PREFIX}*.json"))]
+    parent = folder()
+    found = [Place(note.with_suffix(".sock")) for note in sorted(parent.glob(f"{_PREFIX}*.json"))]
+    if not found:
+        _tidy(parent)
+    return found
 
 
 def folder() -> Path:
@@ -187,9 +191,14 @@ def remove(path: Path) -> None:
     """Take away a file of a place, and a temporary folder that is empty then."""
     with contextlib.suppress(OSError):
         path.unlink(missing_ok=True)
-    if path.parent != folders.runtime():
+    _tidy(path.parent)
+
+
+def _tidy(parent: Path) -> None:
+    """A temporary folder goes with the last file in it."""
+    if parent != folders.runtime():
         with contextlib.suppress(OSError):
-            path.parent.rmdir()
+            parent.rmdir()
 
 
 def _address(path: Path) -> Address | None:

@@ -106,6 +106,7 @@ def empty():
         async with asyncio.timeout(10):
             while [path.name for path in rendezvous.folder().iterdir()]:  # noqa: ASYNC110 - files cannot be awaited
                 await asyncio.sleep(0.01)
+        rendezvous.places()  # takes an empty temporary folder along
 
     return empty
 
