@@ -268,7 +268,10 @@ def test_candidates_of_one_prompt_say_what_each_says_alone(llama, same, temperat
     engine = Engine(llama, drafts=True)
     runs = [engine.begin(segments, sampling=sampling, session="a") for sampling in samplings]
     engine.finish()
-    same([segments] * 4, right, list(map(said, runs)), few=1)
+    if temperature:
+        assert list(map(said, runs)) == right
+    else:
+        same([segments] * 4, right, list(map(said, runs)), few=1)
     assert sum(end.read for end in engine.ends) == len(prompt_tokens(llama, segments)) + 3
 
 

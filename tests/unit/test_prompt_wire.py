@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monkeycode_lsp import prompt
-from monkeycode_lsp.domain import Control, Plain, Priority, Sampling, Prompt, Snippet, Window
+from monkeycode_lsp.domain import Control, Plain, Priority, Prompt, Sampling, Snippet, Window
 
 QWEN = prompt.by_name("qwen2.5-coder")
 
@@ -49,7 +49,9 @@ def test_a_model_that_cannot_fill_in_sees_the_prefix_only() -> None:
 
 
 def test_what_the_engine_is_told_besides_is_passed_on() -> None:
-    rendered = prompt.render(window("a"), (), QWEN, max_tokens=5, sampling=Sampling(temperature=0.5), session="doc", draft="b", priority=Priority.WARM_UP)
+    rendered = prompt.render(
+        window("a"), (), QWEN, max_tokens=5, sampling=Sampling(temperature=0.5), session="doc", draft="b", priority=Priority.WARM_UP
+    )
     assert (rendered.max_tokens, rendered.sampling.temperature, rendered.session) == (5, 0.5, "doc")
     assert (rendered.draft, rendered.priority) == ("b", Priority.WARM_UP)
 

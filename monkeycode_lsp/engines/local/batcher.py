@@ -79,7 +79,7 @@ class Batcher:
         except GenerationError as exc:
             self._steps.append(Step(job, Failed(ask.id, exc.kind, exc.message, limit_tokens=exc.limit_tokens)))
             return
-        if self._drafts and ask.max_tokens > 1 and not run.is_repeatable:
+        if self._drafts and ask.max_tokens > 1:
             run.drafter = Drafter(
                 text=ask.heal + ask.draft if ask.draft else "",
                 prompt=run.tokens,

@@ -11,12 +11,12 @@ import logging
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from pathlib import Path
+from typing import Any
 
 from monkeycode_lsp.config import Local
 from monkeycode_lsp.domain import Chunk, Prompt
 from monkeycode_lsp.engines.base import Engine, Model
 from monkeycode_lsp.engines.local import managed_library, selftest
-from monkeycode_lsp.engines.local.managed import ManagedEngine
 from monkeycode_lsp.engines.local.native import NativeEngine
 from monkeycode_lsp.errors import EngineUnavailableError, ModelError, ModelMissingError
 from monkeycode_lsp.models import catalogue, package_client, resolve
@@ -89,8 +89,14 @@ class LocalEngine:
         if self._settings.runtime != "managed" and selftest.is_installed():
             found["native"] = NativeEngine
         if self._settings.runtime != "native" and managed_library.is_installed():
-            found["managed"] = ManagedEngine
+            found["managed"] = _managed
         return found
+
+
+def _managed(**how: Any) -> Engine:
+    from monkeycode_lsp.engines.local.managed import ManagedEngine  # noqa: PLC0415 - its HTTP client costs every window memory
+
+    return ManagedEngine(**how)
 
 
 def find_model(settings: Local) -> Path:

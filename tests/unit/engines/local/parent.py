@@ -15,7 +15,7 @@ async def main():
     settings = Local(linger_seconds=int(sys.argv[1]))
     engine = NativeEngine(settings=settings, model=Path(sys.argv[2]), notify=lambda message: None, command=sys.argv[3:])
     await engine.ready()
-    running = engine._running[0]
+    running = engine._tenant.running
     print(json.dumps({"pid": running.link.pid, "socket": str(running.place.socket)}), flush=True)
     await asyncio.get_running_loop().run_in_executor(None, sys.stdin.readline)
     await engine.aclose()

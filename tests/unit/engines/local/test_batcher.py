@@ -242,6 +242,14 @@ def test_a_job_that_is_dropped_is_not_heard_of_again():
     assert loop.events[job] == []
 
 
+def test_a_job_that_was_refused_and_dropped_is_not_heard_of_either():
+    loop = Loop()
+    job = loop.begin("x", grammar="bad")
+    loop.batcher.drop(job)
+    assert not loop.batcher.busy
+    assert loop.events[job] == []
+
+
 def test_an_urgent_ask_interrupts_the_chunk_of_a_lesser_one_and_both_are_right():
     loop = Loop()
     lesser = loop.begin("y" * 500, priority=Priority.LOOK_AHEAD)
@@ -347,6 +355,27 @@ def test_candidates_read_their_common_prompt_once():
     assert {loop.text(job) for job in jobs} == {alone(prompt, sampling=Sampling(temperature=1.0))}
 
 
+def test_candidates_of_one_document_and_its_newer_asks_read_their_common_prompt_once():
+    loop = Loop()
+    prompt = "some long common prompt " * 30
+    jobs = [loop.begin(prompt + typed, session="doc") for typed in ("", "", "x", "xy")]
+    loop.run()
+    assert sum(loop.end(job).read for job in jobs) < len(prompt) + 10
+    assert [loop.text(job) for job in jobs] == [alone(prompt + typed) for typed in ("", "", "x", "xy")]
+
+
+def test_a_run_that_waits_for_another_to_read_keeps_none_of_those_before_it_alive():
+    loop = Loop()
+    prompt = "some long common prompt " * 30
+    for _ in range(4):
+        loop.begin(prompt)
+    waiting = loop.batcher._runs[-1]
+    loop.step()
+    assert waiting.follows is not None
+    loop.run()
+    assert waiting.follows is None
+
+
 def test_a_common_header_is_read_once_for_two_documents():
     loop = Loop()
     header = "repository header " * 20
@@ -424,6 +453,49 @@ def test_what_rounding_could_decide_is_decoded_alone():
     loop.run()
     assert [loop.text(job) for job in jobs] == list(right.values())
     assert max(map(len, loop.runtime.batches[-20:])) > 1
+
+
+def test_what_is_decoded_again_alone_counts_as_read_once():
+    loop = Loop(noisy=True)
+    for n in range(12):
+        prompt = f"prompt {n} says something"
+        _, done = loop.answer(prompt, max_tokens=1)
+        assert done.reused + done.read == len(prompt)
+    assert [len(batch) for batch in loop.runtime.batches].count(1) > 1
+
+
+def test_what_is_drawn_with_seeded_dice_is_decoded_alone_and_has_no_drafts():
+    loop = Loop()
+    seeded = Sampling(temperature=1.0, seed=1)
+    prompts = ["once upon a time " * 4, "and they lived happily " * 3]
+    jobs = [loop.begin(prompt, sampling=seeded, draft=alone(prompt, sampling=seeded), max_tokens=16) for prompt in prompts]
+    loop.until(lambda: all(map(loop.text, jobs)))
+    n = len(loop.runtime.batches)
+    loop.run()
+    assert {len(batch) for batch in loop.runtime.batches[n:]} == {1}
+    assert [loop.end(job).drafted for job in jobs] == [0, 0]
+
+
+def test_many_that_wait_for_a_slot_are_not_compared_with_what_is_read():
+    loop = Loop(n_sequences=2)
+    for n in range(2):
+        loop.begin(f"{n} " * 500)
+    loop.step()
+    for n in range(64):
+        loop.begin(f"{n % 2} " * 500)
+    compared = 0
+
+    class Watched(list):
+        def __iter__(self):
+            nonlocal compared
+            compared += 1
+            return super().__iter__()
+
+    for run in loop.batcher._runs[2:]:
+        run.tokens = Watched(run.tokens)
+    for _ in range(5):
+        loop.step()
+    assert compared == 0
 
 
 def test_an_answer_heals_the_cut_beginning_of_its_first_token():

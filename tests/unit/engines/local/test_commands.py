@@ -34,7 +34,7 @@ async def test_where_nothing_runs_that_is_said_and_no_error():
 async def test_the_status_is_told_to_people_and_to_programs(engine, prompt, say, model):
     asked = engine(settings=LINGERS)
     await say(asked, prompt())
-    pid = asked._running[0].link.pid
+    pid = asked._tenant.running.link.pid
     code, out, _ = await monkeycode("status", "--json")
     [told] = json.loads(out)
     assert code == 0
@@ -60,7 +60,7 @@ async def test_the_log_shows_the_last_lines_and_says_where_they_are_from(engine,
 async def test_stop_ends_the_process_and_says_so(engine, prompt, say, empty):
     asked = engine(settings=LINGERS)
     await say(asked, prompt())
-    pid = asked._running[0].link.pid
+    pid = asked._tenant.running.link.pid
     assert await monkeycode("stop") == (0, f"The native engine process {pid} (stub Q0) has left.\n", "")
     assert not control.is_running(pid)
     await empty()
@@ -70,7 +70,7 @@ async def test_of_several_processes_one_must_be_named(engine, prompt, say):
     one, other = engine(settings=LINGERS, pause_s=0.001), engine(settings=LINGERS)
     await say(one, prompt())
     await say(other, prompt())
-    first, second = (asked._running[0].link.pid for asked in (one, other))
+    first, second = (asked._tenant.running.link.pid for asked in (one, other))
     code, _, errors = await monkeycode("stop")
     assert code != 0
     assert str(first) in errors

@@ -133,8 +133,8 @@ async def test_an_ask_that_has_not_begun_can_be_cancelled_without_ever_beginning
     with pytest.raises(asyncio.CancelledError):
         await waiting
     reading.cancel()
-    link = asked._running[0].link
-    other = await Link.open(asked._running[0].place.socket)
+    link = asked._tenant.running.link
+    other = await Link.open(asked._tenant.running.place.socket)
     await other.aclose()
     link.kill()
     with pytest.raises((asyncio.CancelledError, StreamBrokenError)):
@@ -147,7 +147,7 @@ async def test_a_process_that_answers_pings_and_ignores_a_cancel_is_ended_in_the
     pulling = asyncio.create_task(_whole(asked, prompt("stuck")))
     while (await events.next())["what"] != "begin":
         pass
-    pid = asked._running[0].link.pid
+    pid = asked._tenant.running.link.pid
     pulling.cancel()
     began = time.monotonic()
     with pytest.raises(asyncio.CancelledError):
@@ -155,14 +155,14 @@ async def test_a_process_that_answers_pings_and_ignores_a_cancel_is_ended_in_the
     assert time.monotonic() - began > 0.5
     await gone(pid)
     await asked.ready()
-    assert asked._running[0].link.pid != pid
+    assert asked._tenant.running.link.pid != pid
 
 
 async def test_a_process_that_is_stopped_in_the_middle_of_an_answer_is_replaced(engine, prompt, say, empty):
     asked = engine(mode="endless", patience=QUICK, confirm_s=0.2)
     stream = asked.stream(prompt())
     await anext(stream)
-    pid = asked._running[0].link.pid
+    pid = asked._tenant.running.link.pid
     os.kill(pid, signal.SIGSTOP)
     with pytest.raises(StreamBrokenError):
         async for _ in stream:
@@ -176,7 +176,7 @@ async def test_a_process_that_is_stopped_in_the_middle_of_an_answer_is_replaced(
 async def test_a_process_that_is_stopped_while_idle_costs_one_ask(engine, prompt, say):
     asked = engine(patience=QUICK)
     await asked.ready()
-    os.kill(asked._running[0].link.pid, signal.SIGSTOP)
+    os.kill(asked._tenant.running.link.pid, signal.SIGSTOP)
     with pytest.raises(StreamBrokenError):
         await say(asked, prompt())
     assert await say(asked, prompt()) == "abc"
@@ -185,12 +185,12 @@ async def test_a_process_that_is_stopped_while_idle_costs_one_ask(engine, prompt
 async def test_a_process_that_accepts_and_does_not_welcome_is_replaced(engine, prompt, say):
     first = engine(settings=Local(linger_seconds=600), patience=QUICK)
     await first.ready()
-    pid = first._running[0].link.pid
+    pid = first._tenant.running.link.pid
     await first.aclose()
     os.kill(pid, signal.SIGSTOP)
     second = engine(patience=QUICK)
     assert await say(second, prompt()) == "abc"
-    assert second._running[0].link.pid != pid
+    assert second._tenant.running.link.pid != pid
     await gone(pid)
 
 
@@ -198,7 +198,7 @@ async def test_a_process_killed_in_the_middle_breaks_one_stream_and_the_next_ask
     asked = engine(mode="endless")
     stream = asked.stream(prompt())
     await anext(stream)
-    killed = asked._running[0]
+    killed = asked._tenant.running
     os.kill(killed.link.pid, signal.SIGKILL)
     with pytest.raises(StreamBrokenError):
         async for _ in stream:
@@ -212,7 +212,7 @@ async def test_a_process_killed_in_the_middle_breaks_one_stream_and_the_next_ask
 async def test_a_process_killed_while_idle_costs_nothing(engine, prompt, say):
     asked = engine()
     await asked.ready()
-    running = asked._running[0]
+    running = asked._tenant.running
     os.kill(running.link.pid, signal.SIGKILL)
     await asyncio.wait([running.link._reading])
     assert await say(asked, prompt()) == "abc"
@@ -222,7 +222,7 @@ async def test_after_a_crash_the_restart_waits_out_its_pause(engine, prompt):
     asked = engine(mode="endless", pauses_s=(60.0,))
     stream = asked.stream(prompt())
     await anext(stream)
-    os.kill(asked._running[0].link.pid, signal.SIGSEGV)
+    os.kill(asked._tenant.running.link.pid, signal.SIGSEGV)
     with pytest.raises(StreamBrokenError):
         await anext(stream)
     with pytest.raises(EngineBusyError, match="SIGSEGV") as caught:
@@ -233,7 +233,7 @@ async def test_after_a_crash_the_restart_waits_out_its_pause(engine, prompt):
 async def test_a_process_leaves_when_it_is_idle_and_the_next_ask_starts_another(engine, prompt, say):
     asked = engine(idle_s=0.05)
     assert await say(asked, prompt()) == "abc"
-    running = asked._running[0]
+    running = asked._tenant.running
     await asyncio.wait([running.link._reading], timeout=10)
     assert running.link.has_left
     assert await say(asked, prompt()) == "abc"
@@ -251,7 +251,7 @@ async def test_an_ask_that_said_nothing_before_a_crash_is_asked_once_more(engine
     asking = asyncio.create_task(_whole(asked, prompt()))
     while (await events.next())["what"] != "begin":
         pass
-    os.kill(asked._running[0].link.pid, signal.SIGKILL)
+    os.kill(asked._tenant.running.link.pid, signal.SIGKILL)
     assert await asking == "abc"
 
 
@@ -414,7 +414,7 @@ async def test_a_caller_that_leaves_while_it_loads_does_not_stop_the_loading(eng
 async def test_closing_leaves_no_process_and_no_file(engine, prompt, say, empty):
     asked = engine()
     await say(asked, prompt())
-    running = asked._running[0]
+    running = asked._tenant.running
     folder = running.place.socket.parent
     assert {path.name for path in folder.iterdir()} == {running.place.socket.name, running.place.note.name}
     assert all(stat.S_IMODE(path.stat().st_mode) == 0o600 for path in folder.iterdir())
@@ -452,7 +452,7 @@ async def test_a_deep_home_does_not_make_the_socket_path_too_long(engine, prompt
     monkeypatch.setenv("MONKEYCODE_HOME", str(tmp_path / ("d" * 120)))
     asked = engine()
     assert await say(asked, prompt()) == "abc"
-    running = asked._running[0]
+    running = asked._tenant.running
     await asked.aclose()
     await gone(running.link.pid)
     assert not running.place.socket.parent.exists()
@@ -461,7 +461,7 @@ async def test_a_deep_home_does_not_make_the_socket_path_too_long(engine, prompt
 async def test_loopback_serves_whoever_shows_the_token_and_nobody_else(engine, prompt, say, empty):
     asked = engine(loopback=True)
     assert await say(asked, prompt()) == "abc"
-    path = asked._running[0].place.socket
+    path = asked._tenant.running.place.socket
     port = json.loads(path.read_text())["port"]
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     for first in (Hello(token="guessed"), Cancel(1)):
@@ -500,7 +500,7 @@ async def test_the_process_ends_with_its_killed_last_client_whatever_it_does(par
 async def test_a_malformed_frame_costs_its_own_connection_only(engine, prompt, say):
     asked = engine()
     await asked.ready()
-    stranger = await rendezvous.connect(asked._running[0].place.socket)
+    stranger = await rendezvous.connect(asked._tenant.running.place.socket)
     stranger.writer.write(b"\x00\x00\x00\x03abc")
     assert await stranger.reader.read() == b""
     stranger.writer.close()

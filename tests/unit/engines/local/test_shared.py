@@ -25,7 +25,7 @@ LINGERS = Local(linger_seconds=600)
 
 
 def pid_of(engine):
-    return engine._running[0].link.pid
+    return engine._tenant.running.link.pid
 
 
 async def gone(pid, within_s=10):
@@ -114,7 +114,7 @@ async def test_a_process_whose_settings_are_old_goes_with_its_last_client(engine
     await old.ready()
     new = engine(settings=Local(context_tokens=2048, linger_seconds=600))
     assert await say(new, prompt()) == "abc"
-    await new._retiring
+    await new._tenant._retiring
     assert pid_of(new) != pid_of(old)
     assert await say(old, prompt()) == "abc"
     assert control.is_running(pid_of(old))
@@ -139,7 +139,7 @@ async def test_the_process_is_as_nice_as_it_was_told(engine, events):
 async def test_a_client_that_leaves_takes_its_asks_with_it_and_nothing_else(engine, prompt, say, events):
     asked = engine(mode="endless")
     await asked.ready()
-    other = await Link.open(asked._running[0].place.socket)
+    other = await Link.open(asked._tenant.running.place.socket)
     answer = other.ask(lambda number: Generate(number, (), session="other"))
     await anext(answer.events())
     await other.aclose()
@@ -150,7 +150,7 @@ async def test_a_client_that_leaves_takes_its_asks_with_it_and_nothing_else(engi
 async def test_a_client_that_does_not_read_loses_its_connection_and_holds_up_nobody_for_long(engine, prompt, say, events):
     asked = engine(mode="endless", pieces=["61" * 50_000])
     await asked.ready()
-    connection = await rendezvous.connect(asked._running[0].place.socket)
+    connection = await rendezvous.connect(asked._tenant.running.place.socket)
     connection.writer.transport.pause_reading()
     connection.writer.write(encode(Hello()) + encode(Generate(1, (), session="deaf")))
     while (event := await events.next())["what"] != "dropped":
@@ -165,7 +165,7 @@ async def test_what_is_asked_never_reaches_the_log(engine, prompt, home):
     with pytest.raises(StreamBrokenError):
         await anext(asked.stream(prompt("top secret")))
     os.kill(pid_of(asked), signal.SIGSEGV)
-    await asked._running[0].link.ended()
+    await asked._tenant.running.link.ended()
     text = "".join(log.read_text() for log in (home / "state").iterdir())
     assert "ZeroDivisionError" in text
     assert "Fatal Python error" in text
@@ -175,9 +175,9 @@ async def test_what_is_asked_never_reaches_the_log(engine, prompt, home):
 async def test_what_a_second_client_is_told_is_what_the_first_was_told(engine):
     asked = engine()
     await asked.ready()
-    other = await Link.open(asked._running[0].place.socket)
-    assert await other.loaded() == asked._running[0].ready
-    assert other.build == asked._running[0].link.build
+    other = await Link.open(asked._tenant.running.place.socket)
+    assert await other.loaded() == asked._tenant.running.ready
+    assert other.build == asked._tenant.running.link.build
     answer = other.ask(lambda number: Generate(number, (), session="other"))
     assert "".join([event.text async for event in answer.events() if not isinstance(event, Done)]) == "abc"
     await other.aclose()
@@ -186,7 +186,7 @@ async def test_what_a_second_client_is_told_is_what_the_first_was_told(engine):
 async def test_whoever_only_looks_does_not_keep_the_process(engine, empty):
     asked = engine()
     await asked.ready()
-    looking = await Link.open(asked._running[0].place.socket, purpose="control")
+    looking = await Link.open(asked._tenant.running.place.socket, purpose="control")
     await asked.aclose()
     await looking.ended()
     assert looking.has_left
@@ -236,8 +236,8 @@ async def test_a_terminated_process_takes_its_files_along(engine, empty):
     asked = engine(settings=LINGERS)
     await asked.ready()
     os.kill(pid_of(asked), signal.SIGTERM)
-    await asked._running[0].link.ended()
-    assert asked._running[0].link.has_left
+    await asked._tenant.running.link.ended()
+    assert asked._tenant.running.link.has_left
     await empty()
 
 
@@ -245,7 +245,7 @@ async def test_a_client_of_another_version_may_look_and_not_ask(engine):
     asked = engine()
     await asked.ready()
     for purpose, answered in (("ask", False), ("control", True)):
-        connection = await rendezvous.connect(asked._running[0].place.socket)
+        connection = await rendezvous.connect(asked._tenant.running.place.socket)
         connection.writer.write(encode(Hello(version=999, purpose=purpose)))
         data = await connection.reader.read(1000)
         assert bool(data) is answered
@@ -258,7 +258,7 @@ async def test_a_client_of_another_version_may_look_and_not_ask(engine):
 async def test_what_a_dead_process_left_behind_is_no_hindrance(engine, prompt, say, empty):
     asked = engine(settings=LINGERS)
     await asked.ready()
-    place, pid = asked._running[0].place, pid_of(asked)
+    place, pid = asked._tenant.running.place, pid_of(asked)
     await asked.aclose()
     os.kill(pid, signal.SIGKILL)
     await gone(pid)
@@ -280,7 +280,7 @@ async def test_a_new_process_clears_up_after_a_dead_one_of_other_settings(engine
     await gone(pid)
     new = engine(settings=Local(context_tokens=2048, linger_seconds=0))
     await new.ready()
-    await new._retiring
+    await new._tenant._retiring
     await new.aclose()
     await empty()
 
@@ -288,7 +288,7 @@ async def test_a_new_process_clears_up_after_a_dead_one_of_other_settings(engine
 async def test_a_lock_whose_holder_was_killed_goes_with_the_process(engine, empty):
     asked = engine()
     await asked.ready()
-    asked._running[0].place.lock.touch()
+    asked._tenant.running.place.lock.touch()
     await asked.aclose()
     await empty()
 
@@ -312,7 +312,7 @@ async def test_a_second_crash_on_the_gpu_within_minutes_puts_fewer_layers_there(
         (-1, 1.0), (-1, 1.0), (-1, 0.5), (-1, 0.5), (0, 1.0), (0, 1.0),
     ]  # fmt: skip
     assert ["half of its layers" in told[0], "on the CPU only" in told[1], len(told)] == [True, True, 2]
-    assert verdict.recall(asked._setup.verdict).attempt == Attempt(gpu_share=0.0)
+    assert verdict.recall(asked._tenant._setup.verdict).attempt == Attempt(gpu_share=0.0)
 
 
 async def test_whoever_waits_out_a_pause_joins_a_process_that_another_has_started(engine, prompt, say):
@@ -415,7 +415,7 @@ async def test_the_log_is_private_and_there_is_one_old_one(engine, home):
 
 async def test_a_start_by_another_that_takes_too_long_is_not_awaited_for_ever(engine):
     asked = engine(load_timeout_s=0.2)
-    setup = await asyncio.to_thread(asked._prepare)
+    setup = await asyncio.to_thread(asked._tenant._prepare)
     lock = StartLock.take(rendezvous.place(setup.key).lock)
     with pytest.raises(EngineBusyError, match="Another window"):
         await asked.ready()
