@@ -91,8 +91,9 @@ class Batcher:
                 proposer=self._proposer,
             )
         for other in self._runs:
-            # The user has moved on from it.
-            other.n_passed += bool(ask.session) and other.ask.session == ask.session and other.ask.priority == ask.priority
+            if ask.session and (other.ask.session, other.ask.priority) == (ask.session, ask.priority):
+                # The user has moved on from it, unless it is another candidate.
+                other.n_passed += other.ask.segments != ask.segments
         self._runs.append(run)
 
     def drop(self, job: Hashable) -> None:

@@ -62,7 +62,7 @@ class Run:
         self._runtime = runtime
         self._sampler: Sampler | None = runtime.sampler(ask) if ask.max_tokens else None
         self._assembler = Assembler(ask.stop)
-        self._healing = Healing(b"" if ask.grammar else ask.heal.encode())  # a grammar says itself how to begin
+        self._healing = Healing(b"" if ask.grammar else ask.heal.encode("utf-8", errors="replace"))  # a grammar says itself how to begin
         self._reused: int | None = None
         self._n_read = 0
         self._told = False

@@ -59,10 +59,9 @@ class Shelf:
         return entry, shared
 
     def used(self, entry: Entry) -> None:
-        """It was put into a slot, and stays, unless it had to go meanwhile."""
-        if entry in self._entries:
-            self._entries.remove(entry)
-            self._entries.append(entry)
+        """It is of use now: others go before it."""
+        self._entries.remove(entry)
+        self._entries.append(entry)
 
     def drop(self, entry: Entry) -> None:
         """It lives in a slot again, or is of no use."""

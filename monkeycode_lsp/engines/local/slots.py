@@ -45,12 +45,12 @@ class Slots:
     def take(self, wanted: Sequence[int], session: str, *, free: Collection[Slot]) -> Slot:
         """A slot of `free`, prepared: what it holds is a beginning of `wanted`, and not all of it.
 
-        The last token is always read anew, for its logits.  One of `free` that is taken, by whom it is taken away from,
-        is chosen for what it holds only, or if there is no other.
+        The last token is always read anew, for its logits.  `free` may hold slots of less urgent runs: one of those is
+        chosen only for what it holds, or where there is no other.
         """
         most = len(wanted) - 1
         shared = {slot: min(common_prefix(slot.tokens, wanted), most) for slot in self.all}
-        near = max(free, key=lambda slot: (shared[slot], not slot.tokens, -slot.number))
+        near = max(free, key=lambda slot: (shared[slot], not slot.taken, not slot.tokens, -slot.number))
         source = max(self.all, key=lambda slot: shared[slot])
         entry, on_shelf = self._shelf.best(wanted)
         on_shelf = min(on_shelf, most)
@@ -59,11 +59,14 @@ class Slots:
         else:
             # Another document: what is held stays of use, in its slot or on the shelf.
             slot = min(free, key=lambda slot: (slot.taken, bool(slot.tokens), slot.used, slot.number))
-            self._put_away(slot)
             if entry is not None and on_shelf >= max(shared[source], shared[slot]) + WORTH:
+                self._shelf.used(entry)  # before it is pushed out
+                self._put_away(slot)
                 self._restore(slot, entry, whole=on_shelf == len(entry.tokens))
-            elif shared[source] >= shared[slot] + WORTH:
-                self._copy(source, slot)
+            else:
+                self._put_away(slot)
+                if shared[source] >= shared[slot] + WORTH:
+                    self._copy(source, slot)
         self.cut(slot, min(common_prefix(slot.tokens, wanted), most))
         self._n_taken += 1
         slot.used = self._n_taken
@@ -114,7 +117,6 @@ class Slots:
         if state is not None and self._runtime.restore(slot.number, state):
             slot.tokens[:] = entry.tokens
             if not whole:
-                self._shelf.used(entry)
                 return
         self._shelf.drop(entry)
 

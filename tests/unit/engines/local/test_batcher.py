@@ -324,6 +324,16 @@ def test_of_one_document_the_newest_ask_is_answered_first_and_other_documents_do
     assert order == [running, new, other, old]
 
 
+def test_candidates_of_one_document_are_answered_in_their_order():
+    loop = Loop(n_sequences=1)
+    jobs = [loop.begin("x", session="a", sampling=Sampling(temperature=1.0, seed=n)) for n in range(3)]
+    order = []
+    while loop.batcher.busy:
+        loop.step()
+        order += [job for job in jobs if loop.over(job) and job not in order]
+    assert order == jobs
+
+
 def test_an_urgent_ask_takes_the_slot_of_a_lesser_one_which_goes_on_later():
     loop = Loop(n_sequences=1, drafts=False)
     lesser = loop.begin("lesser " * 20, priority=Priority.LOOK_AHEAD, max_tokens=30)

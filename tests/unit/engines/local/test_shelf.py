@@ -53,13 +53,6 @@ def test_what_was_used_goes_last():
     assert kept(shelf) == [(3,), (1,)]
 
 
-def test_what_had_to_go_is_not_brought_back_by_its_use():
-    first = entry([1], 4)
-    shelf = shelf_of(first, entry([2], 8))
-    shelf.used(first)
-    assert kept(shelf) == [(2,)]
-
-
 def test_what_was_only_looked_at_is_not_used():
     # All prompts of a model begin with the same token; that must not keep the oldest document.
     shelf = shelf_of(entry([7, 1], 4), entry([7, 2], 4))

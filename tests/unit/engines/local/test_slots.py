@@ -129,6 +129,15 @@ def test_a_state_that_is_used_in_part_stays_on_the_shelf():
     assert sorted(caches.shelved()) == [document(1), document(2)]
 
 
+def test_a_state_that_is_used_in_part_is_kept_longer_than_one_that_is_not():
+    caches = Caches(1, shelf_bytes=1400)  # two of them
+    for n in (1, 2, 3):
+        caches.read(document(n), str(n))
+    assert sorted(caches.shelved()) == [document(1), document(2)]
+    caches.read([*document(1)[:80], 5], "4")
+    assert sorted(caches.shelved()) == [document(1), document(3)]
+
+
 def test_a_taken_slot_is_left_alone_and_its_document_is_copied():
     caches = Caches()
     busy = caches.take(document(1), "a")
@@ -199,6 +208,14 @@ def test_of_those_that_a_more_urgent_prompt_may_take_the_idle_one_is_taken():
     taken = caches.take([*HEADER, *document(3)], "c", free=[lesser, idle])
     assert taken is idle
     assert lesser.tokens == [*HEADER, *document(1)]
+
+
+def test_of_two_that_hold_as_much_the_idle_one_is_taken():
+    caches = Caches()
+    lesser = caches.take([*document(1), 5], "a")
+    idle = caches.take([*document(1), 6], "a")
+    caches.slots.release(idle)
+    assert caches.take([*document(1), 7], "a", free=[lesser, idle]) is idle
 
 
 def test_a_state_that_cannot_be_put_back_is_dropped_and_everything_is_read():
