@@ -20,7 +20,7 @@ from monkeycode_lsp.bench.engine_report import DIRECT, SERVER, Answer
 from monkeycode_lsp.config import Local
 from monkeycode_lsp.domain import Prompt
 from monkeycode_lsp.engines.local import hardware
-from monkeycode_lsp.engines.local.child import PATIENT
+from monkeycode_lsp.engines.local.host.child import PATIENT
 from monkeycode_lsp.errors import EngineUnavailableError
 from monkeycode_lsp.prompt import as_text
 

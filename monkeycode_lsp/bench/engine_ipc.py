@@ -15,8 +15,8 @@ from pathlib import Path
 
 from monkeycode_lsp.config import Local
 from monkeycode_lsp.domain import Plain, Priority, Prompt
-from monkeycode_lsp.engines.local import worker
 from monkeycode_lsp.engines.local.decoder import Step
+from monkeycode_lsp.engines.local.host import worker
 from monkeycode_lsp.engines.local.native import NativeEngine
 from monkeycode_lsp.engines.local.wire import Build, Delta, Done, Generate, Ready, Totals
 from monkeycode_lsp.prompt import Markers

@@ -78,7 +78,8 @@ def _in_options(error: EngineError) -> EngineError:
 
 def require_runtime(local: config.Local) -> None:
     """Raises `EngineUnavailableError` where nothing is installed that could run a model."""
-    from monkeycode_lsp.engines.local import engine, managed_library, selftest  # noqa: PLC0415 - only when a local engine answers
+    from monkeycode_lsp.engines.local import engine, selftest  # noqa: PLC0415 - only when a local engine answers
+    from monkeycode_lsp.engines.local.managed import library as managed_library  # noqa: PLC0415 - only when a local engine answers
 
     native = local.runtime != "managed" and selftest.is_installed()
     prebuilt = local.runtime != "native" and managed_library.is_installed()

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from monkeycode_lsp import folders, settings
 from monkeycode_lsp.cli import place, processes, runtimes, terminal
-from monkeycode_lsp.engines.local import control, logfile, registry
+from monkeycode_lsp.engines.local.host import control, logfile, registry
 from monkeycode_lsp.errors import EngineUnavailableError
 from monkeycode_lsp.models import build, hardware, package_client
 

@@ -16,10 +16,10 @@ import msgspec
 from rich.table import Table
 
 from monkeycode_lsp.cli import terminal
-from monkeycode_lsp.engines.local import control
-from monkeycode_lsp.engines.local.control import Seen
-from monkeycode_lsp.engines.local.registry import Note
-from monkeycode_lsp.engines.local.rendezvous import Place
+from monkeycode_lsp.engines.local.host import control
+from monkeycode_lsp.engines.local.host.control import Seen
+from monkeycode_lsp.engines.local.host.registry import Note
+from monkeycode_lsp.engines.local.host.rendezvous import Place
 from monkeycode_lsp.engines.local.wire import Totals
 
 _MINUTE_S, _HOUR_S, _DAY_S = 60, 3_600, 86_400

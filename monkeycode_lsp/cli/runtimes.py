@@ -11,9 +11,11 @@ from typing import Literal, TypeVar
 import msgspec
 
 from monkeycode_lsp import config
-from monkeycode_lsp.engines.local import abilities, managed, managed_library, selftest
+from monkeycode_lsp.engines.local import abilities, selftest
 from monkeycode_lsp.engines.local.abilities import Abilities
 from monkeycode_lsp.engines.local.engine import find_model
+from monkeycode_lsp.engines.local.managed import engine as managed
+from monkeycode_lsp.engines.local.managed import library as managed_library
 from monkeycode_lsp.errors import EngineError, MonkeyCodeError
 from monkeycode_lsp.models import package_client
 

@@ -4,7 +4,8 @@ import asyncio
 
 import pytest
 
-from monkeycode_lsp.engines.local import managed_library, selftest
+from monkeycode_lsp.engines.local import selftest
+from monkeycode_lsp.engines.local.managed import library as managed_library
 from tests.driver import UNKNOWN, server
 from tests.servers import CompletionServer, reply, unused_port
 

@@ -15,7 +15,7 @@ import pytest
 
 pytest.importorskip("llama_cpp", reason="needs the native engine")
 
-from monkeycode_lsp.engines.local import control, registry, rendezvous
+from monkeycode_lsp.engines.local.host import control, registry, rendezvous
 from tests import driver
 
 pytestmark = [

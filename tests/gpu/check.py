@@ -15,7 +15,7 @@ from monkeycode_lsp.bench.engine_report import DIRECT
 from monkeycode_lsp.bench.engine_stage import Plan
 from monkeycode_lsp.cli import benchmark_tables, terminal
 from monkeycode_lsp.engines.local import wire
-from monkeycode_lsp.engines.local.launch import WORKER
+from monkeycode_lsp.engines.local.host.launch import WORKER
 
 # The prebuilt llama-server has no CUDA, so it is no comparison; servers and kills have nothing to do with a GPU.
 PARTS = ("cold", "warm", "letter", "edit", "documents", "windows", "abort", "drafts", "parallel", "ipc")

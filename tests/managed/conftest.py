@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from monkeycode_lsp.domain import Plain, Prompt
-from monkeycode_lsp.engines.local import control, registry, rendezvous
-from monkeycode_lsp.engines.local.managed import ManagedEngine
+from monkeycode_lsp.engines.local.host import control, registry, rendezvous
+from monkeycode_lsp.engines.local.managed.engine import ManagedEngine
 from tests.managed.scene import SETTINGS, Notes, header
 
 

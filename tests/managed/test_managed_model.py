@@ -16,8 +16,10 @@ import pytest
 
 from monkeycode_lsp import config, prompt
 from monkeycode_lsp.domain import Control, Plain, Prompt
-from monkeycode_lsp.engines.local import control, managed, managed_library, registry
-from monkeycode_lsp.engines.local.managed import ManagedEngine
+from monkeycode_lsp.engines.local.host import control, registry
+from monkeycode_lsp.engines.local.managed import engine as managed
+from monkeycode_lsp.engines.local.managed import library as managed_library
+from monkeycode_lsp.engines.local.managed.engine import ManagedEngine
 from monkeycode_lsp.errors import EngineUnavailableError, StreamBrokenError
 
 pytestmark = [

@@ -16,10 +16,12 @@ import pytest
 
 from monkeycode_lsp import config, folders
 from monkeycode_lsp.domain import Usage
-from monkeycode_lsp.engines.local import control, managed, managed_server, registry
-from monkeycode_lsp.engines.local.link import Link
-from monkeycode_lsp.engines.local.managed import ManagedEngine
-from monkeycode_lsp.engines.local.managed_health import Trust
+from monkeycode_lsp.engines.local.host import control, registry
+from monkeycode_lsp.engines.local.host.link import Link
+from monkeycode_lsp.engines.local.managed import engine as managed
+from monkeycode_lsp.engines.local.managed import server as managed_server
+from monkeycode_lsp.engines.local.managed.engine import ManagedEngine
+from monkeycode_lsp.engines.local.managed.health import Trust
 from monkeycode_lsp.engines.local.wire import Began, Cancel, Ended
 from monkeycode_lsp.engines.remote.endpoint import Limits
 from monkeycode_lsp.errors import EngineBusyError, EngineError, EngineUnavailableError, StreamBrokenError
@@ -405,5 +407,5 @@ async def test_a_server_is_ended_with_the_pipe_where_the_system_does_not_do_it(t
 
 
 def test_the_editors_side_loads_nothing_native():
-    code = "import sys, monkeycode_lsp.engines.local.managed; raise SystemExit('xllamacpp' in sys.modules)"
+    code = "import sys, monkeycode_lsp.engines.local.managed.engine; raise SystemExit('xllamacpp' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

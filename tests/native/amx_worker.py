@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 
-from monkeycode_lsp.engines.local import worker
+from monkeycode_lsp.engines.local.host import worker
 from monkeycode_lsp.engines.local.llama.decoder import LlamaDecoder
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from monkeycode_lsp.domain import Control, Plain, Sampling
+from monkeycode_lsp.engines.local.batch.runtime import Row
+from monkeycode_lsp.engines.local.batch.tokens import prompt_tokens
 from monkeycode_lsp.engines.local.decoder import GenerationError, Options
-from monkeycode_lsp.engines.local.runtime import Row
-from monkeycode_lsp.engines.local.tokens import prompt_tokens
 from monkeycode_lsp.engines.local.wire import Generate
 from tests.native.prompts import FIM, FUNCTIONS, PROMPTS
 

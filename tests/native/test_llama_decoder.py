@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from monkeycode_lsp.domain import Control, Plain
+from monkeycode_lsp.engines.local.batch.tokens import prompt_tokens
 from monkeycode_lsp.engines.local.decoder import LoadError, Options
-from monkeycode_lsp.engines.local.tokens import prompt_tokens
 from monkeycode_lsp.engines.local.wire import Delta, Done, Failed, Generate, Totals
 from tests.native import lora
 from tests.native.prompts import FIM, FUNCTIONS, PROMPTS

@@ -8,8 +8,8 @@ from collections import Counter
 import pytest
 
 from monkeycode_lsp.domain import Sampling
+from monkeycode_lsp.engines.local.batch.runtime import Row
 from monkeycode_lsp.engines.local.decoder import GenerationError
-from monkeycode_lsp.engines.local.runtime import Row
 from monkeycode_lsp.engines.local.wire import Generate
 
 np = pytest.importorskip("numpy")

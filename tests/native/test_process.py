@@ -14,7 +14,8 @@ pytest.importorskip("llama_cpp", reason="needs the native engine")
 
 from monkeycode_lsp.config import Local
 from monkeycode_lsp.domain import Control, Finish, Plain, Priority, Prompt
-from monkeycode_lsp.engines.local import control, explain, registry, rendezvous, selftest
+from monkeycode_lsp.engines.local import explain, selftest
+from monkeycode_lsp.engines.local.host import control, registry, rendezvous
 from monkeycode_lsp.engines.local.ladder import Attempt
 from monkeycode_lsp.engines.local.native import NativeEngine
 from monkeycode_lsp.errors import EngineRefusedError, EngineUnavailableError

@@ -20,10 +20,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from monkeycode_lsp.domain import Control, Plain, Priority, Sampling
-from monkeycode_lsp.engines.local.batcher import Batcher
+from monkeycode_lsp.engines.local.batch.batcher import Batcher
+from monkeycode_lsp.engines.local.batch.shelf import Shelf
+from monkeycode_lsp.engines.local.batch.tokens import prompt_tokens
 from monkeycode_lsp.engines.local.decoder import Options
-from monkeycode_lsp.engines.local.shelf import Shelf
-from monkeycode_lsp.engines.local.tokens import prompt_tokens
 from monkeycode_lsp.engines.local.wire import Done, Generate, Totals
 
 llama_cpp = pytest.importorskip("llama_cpp")

@@ -19,7 +19,7 @@ import msgspec
 
 from monkeycode_lsp import folders
 from monkeycode_lsp.engines.local import selftest
-from monkeycode_lsp.engines.local.child import last_words
+from monkeycode_lsp.engines.local.host.child import last_words
 from monkeycode_lsp.errors import EngineUnavailableError, ModelError
 from monkeycode_lsp.models import gguf
 from monkeycode_lsp.models.precision import PRECISIONS, objection

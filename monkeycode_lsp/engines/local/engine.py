@@ -16,7 +16,8 @@ from typing import Any
 from monkeycode_lsp.config import Local
 from monkeycode_lsp.domain import Chunk, Prompt
 from monkeycode_lsp.engines.base import Engine, Model
-from monkeycode_lsp.engines.local import managed_library, selftest
+from monkeycode_lsp.engines.local import selftest
+from monkeycode_lsp.engines.local.managed import library as managed_library
 from monkeycode_lsp.engines.local.native import NativeEngine
 from monkeycode_lsp.errors import EngineUnavailableError, ModelError, ModelMissingError
 from monkeycode_lsp.models import catalogue, package_client, resolve
@@ -94,7 +95,7 @@ class LocalEngine:
 
 
 def _managed(**how: Any) -> Engine:
-    from monkeycode_lsp.engines.local.managed import ManagedEngine  # noqa: PLC0415 - its HTTP client costs every window memory
+    from monkeycode_lsp.engines.local.managed.engine import ManagedEngine  # noqa: PLC0415 - its HTTP client costs every window memory
 
     return ManagedEngine(**how)
 

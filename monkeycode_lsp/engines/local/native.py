@@ -15,13 +15,14 @@ from typing import Literal
 from monkeycode_lsp.config import Local
 from monkeycode_lsp.domain import Chunk, Prompt
 from monkeycode_lsp.engines.base import Model
-from monkeycode_lsp.engines.local import explain, rendezvous, selftest, translate, verdict, wire
+from monkeycode_lsp.engines.local import explain, selftest, translate, verdict, wire
 from monkeycode_lsp.engines.local.decoder import Options
+from monkeycode_lsp.engines.local.host import rendezvous
+from monkeycode_lsp.engines.local.host.launch import WORKER, Running
+from monkeycode_lsp.engines.local.host.link import Answer, LinkLostError, Patience
+from monkeycode_lsp.engines.local.host.tenant import PAUSES_S, Tenant
 from monkeycode_lsp.engines.local.ladder import Attempt, Fall
-from monkeycode_lsp.engines.local.launch import WORKER, Running
-from monkeycode_lsp.engines.local.link import Answer, LinkLostError, Patience
 from monkeycode_lsp.engines.local.options import load_options
-from monkeycode_lsp.engines.local.tenant import PAUSES_S, Tenant
 from monkeycode_lsp.errors import ContextOverflowError, EngineUnavailableError, StreamBrokenError
 
 

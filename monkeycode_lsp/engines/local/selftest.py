@@ -15,10 +15,11 @@ from pathlib import Path
 import msgspec
 
 from monkeycode_lsp.config import Local
-from monkeycode_lsp.engines.local import explain, jsontext, ladder, verdict, wire
-from monkeycode_lsp.engines.local.child import last_words
+from monkeycode_lsp.engines.local import explain, ladder, verdict, wire
+from monkeycode_lsp.engines.local.host import jsontext
+from monkeycode_lsp.engines.local.host.child import last_words
+from monkeycode_lsp.engines.local.host.launch import WORKER
 from monkeycode_lsp.engines.local.ladder import Attempt, Fall
-from monkeycode_lsp.engines.local.launch import WORKER
 from monkeycode_lsp.engines.local.options import load_options
 from monkeycode_lsp.engines.local.verdict import Verdict
 from monkeycode_lsp.errors import EngineUnavailableError

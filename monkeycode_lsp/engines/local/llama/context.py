@@ -13,12 +13,12 @@ from contextlib import ExitStack
 import llama_cpp
 import numpy as np
 
+from monkeycode_lsp.engines.local.batch.runtime import Row
 from monkeycode_lsp.engines.local.decoder import GenerationError, LoadError, Options
 from monkeycode_lsp.engines.local.llama import loading
 from monkeycode_lsp.engines.local.llama.build import LOG
 from monkeycode_lsp.engines.local.llama.sampling import Logits, Sampler
 from monkeycode_lsp.engines.local.llama.vocabulary import Vocabulary
-from monkeycode_lsp.engines.local.runtime import Row
 from monkeycode_lsp.engines.local.wire import Generate, Ready
 
 _POLL_S = 0.0005

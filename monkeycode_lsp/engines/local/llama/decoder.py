@@ -10,13 +10,14 @@ import llama_cpp
 import msgspec
 
 from monkeycode_lsp.domain import Priority
-from monkeycode_lsp.engines.local import states, verdict
-from monkeycode_lsp.engines.local.batcher import Batcher
+from monkeycode_lsp.engines.local import verdict
+from monkeycode_lsp.engines.local.batch import states
+from monkeycode_lsp.engines.local.batch.batcher import Batcher
+from monkeycode_lsp.engines.local.batch.model_drafts import ModelDrafts
+from monkeycode_lsp.engines.local.batch.shelf import Shelf
 from monkeycode_lsp.engines.local.decoder import LoadError, Options, Step
 from monkeycode_lsp.engines.local.llama.build import LOG, installed_build
 from monkeycode_lsp.engines.local.llama.context import Llama
-from monkeycode_lsp.engines.local.model_drafts import ModelDrafts
-from monkeycode_lsp.engines.local.shelf import Shelf
 from monkeycode_lsp.engines.local.wire import Build, Generate, Ready, Totals
 
 

@@ -11,8 +11,8 @@ import llama_cpp
 import numpy as np
 import numpy.typing as npt
 
+from monkeycode_lsp.engines.local.batch.healing import Pieces
 from monkeycode_lsp.engines.local.decoder import GenerationError
-from monkeycode_lsp.engines.local.healing import Pieces
 from monkeycode_lsp.prompt import Markers
 
 _MARKERS = {

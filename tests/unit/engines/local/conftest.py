@@ -11,7 +11,7 @@ import pytest
 
 from monkeycode_lsp.config import Local
 from monkeycode_lsp.domain import Plain, Prompt
-from monkeycode_lsp.engines.local import control, registry, rendezvous
+from monkeycode_lsp.engines.local.host import control, registry, rendezvous
 from monkeycode_lsp.engines.local.native import NativeEngine
 
 PARENT = Path(__file__).with_name("parent.py")

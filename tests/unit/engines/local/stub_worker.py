@@ -15,9 +15,9 @@ from typing import Literal
 
 import msgspec
 
-from monkeycode_lsp.engines.local import worker
-from monkeycode_lsp.engines.local.assembly import Assembler
+from monkeycode_lsp.engines.local.batch.assembly import Assembler
 from monkeycode_lsp.engines.local.decoder import LoadError, Step
+from monkeycode_lsp.engines.local.host import worker
 from monkeycode_lsp.engines.local.wire import Build, Delta, Done, Failed, Ready, Totals
 from monkeycode_lsp.prompt import Markers
 

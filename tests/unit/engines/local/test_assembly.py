@@ -5,7 +5,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monkeycode_lsp.engines.local.assembly import Assembler
+from monkeycode_lsp.engines.local.batch.assembly import Assembler
 
 
 def check(pieces, expected, *, stop=(), stopped=False):

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from monkeycode_lsp.domain import Priority
-from monkeycode_lsp.engines.local.backlog import Backlog, Job
+from monkeycode_lsp.engines.local.host.backlog import Backlog, Job
 from monkeycode_lsp.engines.local.wire import Generate
 
 

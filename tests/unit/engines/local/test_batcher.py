@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from monkeycode_lsp.domain import Control, Plain, Priority, Sampling
-from monkeycode_lsp.engines.local.batcher import Batcher
-from monkeycode_lsp.engines.local.shelf import Shelf
+from monkeycode_lsp.engines.local.batch.batcher import Batcher
+from monkeycode_lsp.engines.local.batch.shelf import Shelf
 from monkeycode_lsp.engines.local.wire import Delta, Done, Failed, Generate
 from tests.unit.engines.local.toy import END, ToyRuntime
 

@@ -9,7 +9,7 @@ import signal
 import sys
 
 from monkeycode_lsp.config import Local
-from monkeycode_lsp.engines.local import control
+from monkeycode_lsp.engines.local.host import control
 
 LINGERS = Local(linger_seconds=600)
 

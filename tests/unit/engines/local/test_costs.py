@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monkeycode_lsp.engines.local.costs import Costs
+from monkeycode_lsp.engines.local.batch.costs import Costs
 
 CURVE = {1: 17, 2: 42, 3: 51, 4: 54, 5: 70, 8: 75, 9: 92, 16: 102, 17: 122, 32: 190, 64: 332, 128: 640}
 """Milliseconds by rows, measured with a 0.5B model on two processors."""

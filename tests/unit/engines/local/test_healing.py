@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monkeycode_lsp.engines.local.healing import Healing, Pieces
+from monkeycode_lsp.engines.local.batch.healing import Healing, Pieces
 
 VOCABULARY = [b"", b"p", b"pr", b"print", b"printf", b"pri", b"x", b"\xff", b"\xff\xff", b"r", b"in", b"i", b"n", b"t", b"pri", b""]
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import os
 
-from monkeycode_lsp.engines.local import logfile
+from monkeycode_lsp.engines.local.host import logfile
 
 
 def written(path, text):

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monkeycode_lsp.engines.local.lookup import Lookup
+from monkeycode_lsp.engines.local.batch.lookup import Lookup
 
 CONTROL = 99
 

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import msgspec
 
-from monkeycode_lsp.engines.local import hardware, managed_command
+from monkeycode_lsp.engines.local import hardware
 from monkeycode_lsp.engines.local.decoder import Options
+from monkeycode_lsp.engines.local.managed import command as managed_command
 
 PLAIN = Options(model=Path("/m.gguf"), slots=3, context_tokens=1000, threads=5)
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from monkeycode_lsp.engines.local.model_drafts import ModelDrafts
+from monkeycode_lsp.engines.local.batch.model_drafts import ModelDrafts
 from tests.unit.engines.local.toy import END, ToyRuntime, checksum
 
 

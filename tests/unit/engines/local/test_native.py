@@ -17,8 +17,9 @@ import pytest
 
 from monkeycode_lsp.config import Local
 from monkeycode_lsp.domain import Finish, Priority, Sampling, Usage
-from monkeycode_lsp.engines.local import control, explain, rendezvous
-from monkeycode_lsp.engines.local.link import Link, Patience
+from monkeycode_lsp.engines.local import explain
+from monkeycode_lsp.engines.local.host import control, rendezvous
+from monkeycode_lsp.engines.local.host.link import Link, Patience
 from monkeycode_lsp.engines.local.wire import Cancel, Generate, Hello, encode
 from monkeycode_lsp.errors import ContextOverflowError, EngineBusyError, EngineRefusedError, EngineUnavailableError, StreamBrokenError
 

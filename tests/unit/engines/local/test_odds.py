@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monkeycode_lsp.engines.local.costs import Costs
-from monkeycode_lsp.engines.local.odds import Odds
+from monkeycode_lsp.engines.local.batch.costs import Costs
+from monkeycode_lsp.engines.local.batch.odds import Odds
 from tests.unit.engines.local.words import CURVE, real_ms
 
 SOURCES = ["text", "lookup", "model"]

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from monkeycode_lsp import folders
-from monkeycode_lsp.engines.local import rendezvous
-from monkeycode_lsp.engines.local.peers import Peer
-from monkeycode_lsp.engines.local.rendezvous import Door
+from monkeycode_lsp.engines.local.host import rendezvous
+from monkeycode_lsp.engines.local.host.peers import Peer
+from monkeycode_lsp.engines.local.host.rendezvous import Door
 from monkeycode_lsp.errors import EngineUnavailableError
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there it is a file that may have any name")

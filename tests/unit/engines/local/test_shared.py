@@ -14,10 +14,11 @@ from pathlib import Path
 import pytest
 
 from monkeycode_lsp.config import Local
-from monkeycode_lsp.engines.local import control, registry, rendezvous, verdict
+from monkeycode_lsp.engines.local import verdict
+from monkeycode_lsp.engines.local.host import control, registry, rendezvous
+from monkeycode_lsp.engines.local.host.link import Link
+from monkeycode_lsp.engines.local.host.startlock import StartLock
 from monkeycode_lsp.engines.local.ladder import Attempt
-from monkeycode_lsp.engines.local.link import Link
-from monkeycode_lsp.engines.local.startlock import StartLock
 from monkeycode_lsp.engines.local.wire import Done, Generate, Hello, encode, frames_from_worker
 from monkeycode_lsp.errors import EngineBusyError, EngineError, EngineUnavailableError, StreamBrokenError
 

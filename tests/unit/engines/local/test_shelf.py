@@ -7,8 +7,8 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monkeycode_lsp.engines.local.shelf import Entry, Shelf
-from monkeycode_lsp.engines.local.tokens import common_prefix
+from monkeycode_lsp.engines.local.batch.shelf import Entry, Shelf
+from monkeycode_lsp.engines.local.batch.tokens import common_prefix
 
 
 def entry(tokens, n_bytes=1):

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from monkeycode_lsp.engines.local.shelf import Shelf
-from monkeycode_lsp.engines.local.slots import WORTH, Slots
-from monkeycode_lsp.engines.local.tokens import common_prefix
+from monkeycode_lsp.engines.local.batch.shelf import Shelf
+from monkeycode_lsp.engines.local.batch.slots import WORTH, Slots
+from monkeycode_lsp.engines.local.batch.tokens import common_prefix
 from tests.unit.engines.local.toy import ToyRuntime
 
 HEADER = [7] * WORTH

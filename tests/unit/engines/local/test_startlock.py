@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from monkeycode_lsp import folders
-from monkeycode_lsp.engines.local.startlock import StartLock
+from monkeycode_lsp.engines.local.host.startlock import StartLock
 
 
 @pytest.fixture

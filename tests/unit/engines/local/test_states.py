@@ -9,8 +9,8 @@ import time
 
 import pytest
 
-from monkeycode_lsp.engines.local import states
-from monkeycode_lsp.engines.local.shelf import Entry
+from monkeycode_lsp.engines.local.batch import states
+from monkeycode_lsp.engines.local.batch.shelf import Entry
 
 
 def entry(tokens, state):

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from monkeycode_lsp.engines.local.tally import Tally
+from monkeycode_lsp.engines.local.managed.tally import Tally
 from monkeycode_lsp.engines.local.wire import Ended, FrameError, Totals
 
 

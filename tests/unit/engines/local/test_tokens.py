@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from monkeycode_lsp.domain import Control, Plain
-from monkeycode_lsp.engines.local.tokens import common_prefix, prompt_tokens
+from monkeycode_lsp.engines.local.batch.tokens import common_prefix, prompt_tokens
 from tests.unit.engines.local.toy import CONTROLS, ToyRuntime
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monkeycode_lsp.engines.local.track import Track
+from monkeycode_lsp.engines.local.batch.track import Track
 from tests.unit.engines.local.words import Words
 
 

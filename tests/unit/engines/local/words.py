@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 
-from monkeycode_lsp.engines.local.costs import Costs
-from monkeycode_lsp.engines.local.drafts import Drafter
-from monkeycode_lsp.engines.local.odds import Odds
+from monkeycode_lsp.engines.local.batch.costs import Costs
+from monkeycode_lsp.engines.local.batch.drafts import Drafter
+from monkeycode_lsp.engines.local.batch.odds import Odds
 
 CURVE = {1: 17, 2: 42, 3: 51, 4: 54, 5: 70, 8: 75, 9: 92, 16: 102, 17: 122, 32: 190, 64: 332, 128: 640}
 """Milliseconds by rows, measured with a 0.5B model on two processors."""

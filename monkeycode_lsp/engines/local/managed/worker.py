@@ -1,4 +1,4 @@
-"""The process that keeps a llama-server for all clients: `python -m monkeycode_lsp.engines.local.managed_worker --socket PATH …`.
+"""The process that keeps a llama-server for all clients: `python -m monkeycode_lsp.engines.local.managed.worker --socket PATH …`.
 
 Clients find it like any engine process and are told where its server listens; their asks go there.  It neither sees nor repeats
 them: a client says when an ask begins and how it ended, so that this process knows whether anybody works and what was done.
@@ -20,15 +20,17 @@ from pathlib import Path
 
 import msgspec
 
-from monkeycode_lsp.engines.local import abilities, jsontext, managed_command, wire, worker
+from monkeycode_lsp.engines.local import abilities, wire
 from monkeycode_lsp.engines.local.decoder import Options
-from monkeycode_lsp.engines.local.host import Client, Host, Limits
-from monkeycode_lsp.engines.local.managed_command import About
-from monkeycode_lsp.engines.local.managed_process import Address, End, News, ServerProcess
-from monkeycode_lsp.engines.local.managed_server import CANNOT_START
-from monkeycode_lsp.engines.local.registry import Entry
-from monkeycode_lsp.engines.local.rendezvous import Door
-from monkeycode_lsp.engines.local.tally import Tally
+from monkeycode_lsp.engines.local.host import jsontext, worker
+from monkeycode_lsp.engines.local.host.host import Client, Host, Limits
+from monkeycode_lsp.engines.local.host.registry import Entry
+from monkeycode_lsp.engines.local.host.rendezvous import Door
+from monkeycode_lsp.engines.local.managed import command as managed_command
+from monkeycode_lsp.engines.local.managed.command import About
+from monkeycode_lsp.engines.local.managed.process import Address, End, News, ServerProcess
+from monkeycode_lsp.engines.local.managed.server import CANNOT_START
+from monkeycode_lsp.engines.local.managed.tally import Tally
 from monkeycode_lsp.errors import ModelError
 from monkeycode_lsp.models import gguf
 from monkeycode_lsp.prompt import Markers

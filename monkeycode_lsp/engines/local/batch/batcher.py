@@ -15,15 +15,15 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 import msgspec
 
 from monkeycode_lsp.domain import Priority
-from monkeycode_lsp.engines.local.costs import Costs
+from monkeycode_lsp.engines.local.batch.costs import Costs
+from monkeycode_lsp.engines.local.batch.drafts import Drafter, Proposer
+from monkeycode_lsp.engines.local.batch.odds import Odds
+from monkeycode_lsp.engines.local.batch.run import Finish, Run
+from monkeycode_lsp.engines.local.batch.runtime import Row, Runtime
+from monkeycode_lsp.engines.local.batch.shelf import Shelf
+from monkeycode_lsp.engines.local.batch.slots import WORTH, Slot, Slots
+from monkeycode_lsp.engines.local.batch.tokens import common_prefix
 from monkeycode_lsp.engines.local.decoder import GenerationError, Step
-from monkeycode_lsp.engines.local.drafts import Drafter, Proposer
-from monkeycode_lsp.engines.local.odds import Odds
-from monkeycode_lsp.engines.local.run import Finish, Run
-from monkeycode_lsp.engines.local.runtime import Row, Runtime
-from monkeycode_lsp.engines.local.shelf import Shelf
-from monkeycode_lsp.engines.local.slots import WORTH, Slot, Slots
-from monkeycode_lsp.engines.local.tokens import common_prefix
 from monkeycode_lsp.engines.local.wire import Failed, Generate, Totals
 
 logger = logging.getLogger(__name__)

@@ -9,8 +9,9 @@ from pathlib import Path
 import msgspec
 
 from monkeycode_lsp import __version__
-from monkeycode_lsp.engines.local import jsontext, wire
+from monkeycode_lsp.engines.local import wire
 from monkeycode_lsp.engines.local.decoder import Options
+from monkeycode_lsp.engines.local.host import jsontext
 
 _KEY_CHARACTERS = 12
 _FINGERPRINT_BYTES = 65_536

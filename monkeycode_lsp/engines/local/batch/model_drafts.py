@@ -8,10 +8,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 
-from monkeycode_lsp.engines.local.costs import Costs
+from monkeycode_lsp.engines.local.batch.costs import Costs
+from monkeycode_lsp.engines.local.batch.runtime import Row, Runtime, Sampler
+from monkeycode_lsp.engines.local.batch.tokens import common_prefix
 from monkeycode_lsp.engines.local.decoder import GenerationError
-from monkeycode_lsp.engines.local.runtime import Row, Runtime, Sampler
-from monkeycode_lsp.engines.local.tokens import common_prefix
 from monkeycode_lsp.engines.local.wire import Generate
 
 logger = logging.getLogger(__name__)

@@ -12,7 +12,7 @@ import msgspec
 from monkeycode_lsp.engines.local import hardware
 from monkeycode_lsp.engines.local.decoder import Options
 
-SERVER = "monkeycode_lsp.engines.local.managed_server"
+SERVER = "monkeycode_lsp.engines.local.managed.server"
 PYTHON = (sys.executable, "-P", "-m")
 """`-P`: what lies in the user's working folder is never imported."""
 

@@ -10,7 +10,7 @@ import os
 import sys
 from pathlib import Path
 
-from monkeycode_lsp.engines.local import rendezvous
+from monkeycode_lsp.engines.local.host import rendezvous
 
 if sys.platform == "win32":
     import msvcrt

@@ -17,13 +17,14 @@ import msgspec
 
 from monkeycode_lsp import __version__
 from monkeycode_lsp.config import Local
-from monkeycode_lsp.engines.local import control, explain, identity, ladder, launch, registry, rendezvous, verdict
+from monkeycode_lsp.engines.local import explain, ladder, verdict
 from monkeycode_lsp.engines.local.decoder import Options
+from monkeycode_lsp.engines.local.host import control, identity, launch, registry, rendezvous
+from monkeycode_lsp.engines.local.host.launch import Recipe, Running
+from monkeycode_lsp.engines.local.host.link import Patience
+from monkeycode_lsp.engines.local.host.registry import Note
+from monkeycode_lsp.engines.local.host.rendezvous import Place
 from monkeycode_lsp.engines.local.ladder import Attempt, Fall
-from monkeycode_lsp.engines.local.launch import Recipe, Running
-from monkeycode_lsp.engines.local.link import Patience
-from monkeycode_lsp.engines.local.registry import Note
-from monkeycode_lsp.engines.local.rendezvous import Place
 from monkeycode_lsp.engines.local.verdict import Verdict
 from monkeycode_lsp.errors import EngineBusyError, EngineError, EngineUnavailableError
 

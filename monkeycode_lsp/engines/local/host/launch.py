@@ -10,19 +10,20 @@ from dataclasses import dataclass
 
 import msgspec
 
-from monkeycode_lsp.engines.local import explain, jsontext, logfile, registry, wire
-from monkeycode_lsp.engines.local.child import Child
+from monkeycode_lsp.engines.local import explain, wire
 from monkeycode_lsp.engines.local.decoder import Options
+from monkeycode_lsp.engines.local.host import jsontext, logfile, registry
+from monkeycode_lsp.engines.local.host.child import Child
+from monkeycode_lsp.engines.local.host.link import HungError, Link, LinkLostError, NotWelcomeError, Patience, kill
+from monkeycode_lsp.engines.local.host.registry import Note
+from monkeycode_lsp.engines.local.host.rendezvous import CANNOT_LISTEN, Place
+from monkeycode_lsp.engines.local.host.startlock import StartLock
 from monkeycode_lsp.engines.local.ladder import Attempt, Fall
-from monkeycode_lsp.engines.local.link import HungError, Link, LinkLostError, NotWelcomeError, Patience, kill
-from monkeycode_lsp.engines.local.registry import Note
-from monkeycode_lsp.engines.local.rendezvous import CANNOT_LISTEN, Place
-from monkeycode_lsp.engines.local.startlock import StartLock
 from monkeycode_lsp.errors import EngineBusyError, EngineUnavailableError
 
 logger = logging.getLogger(__name__)
 
-WORKER = (sys.executable, "-P", "-m", "monkeycode_lsp.engines.local.worker")
+WORKER = (sys.executable, "-P", "-m", "monkeycode_lsp.engines.local.host.worker")
 """`-P`: what lies in the user's working folder is never imported."""
 _WELCOME_PAUSES_S = (0.0, 0.02, 0.05, 0.1, 0.3, 0.5, 1.0, 2.0)
 """Between tries to be let in: a process that is leaving needs a moment."""

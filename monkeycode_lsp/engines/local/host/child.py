@@ -13,7 +13,7 @@ import threading
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from monkeycode_lsp.engines.local import logfile
+from monkeycode_lsp.engines.local.host import logfile
 
 logger = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from monkeycode_lsp.engines.local.tokens import common_prefix
+from monkeycode_lsp.engines.local.batch.tokens import common_prefix
 
 
 class Entry:

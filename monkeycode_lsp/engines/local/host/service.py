@@ -14,11 +14,11 @@ from typing import TypeAlias
 import msgspec
 
 from monkeycode_lsp.engines.local import wire
-from monkeycode_lsp.engines.local.backlog import Backlog, Job
 from monkeycode_lsp.engines.local.decoder import Decoder, LoadError
-from monkeycode_lsp.engines.local.host import Client, Host, Limits
-from monkeycode_lsp.engines.local.registry import Entry
-from monkeycode_lsp.engines.local.rendezvous import Door
+from monkeycode_lsp.engines.local.host.backlog import Backlog, Job
+from monkeycode_lsp.engines.local.host.host import Client, Host, Limits
+from monkeycode_lsp.engines.local.host.registry import Entry
+from monkeycode_lsp.engines.local.host.rendezvous import Door
 
 logger = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal
 
-from monkeycode_lsp.engines.local.costs import Costs
+from monkeycode_lsp.engines.local.batch.costs import Costs
 
 Source = Literal["text", "lookup", "model"]
 _PRIORS: dict[Source, tuple[float, ...]] = {

@@ -14,9 +14,9 @@ from typing import Literal
 
 import msgspec
 
-from monkeycode_lsp.engines.local import jsontext, rendezvous
+from monkeycode_lsp.engines.local.host import jsontext, rendezvous
+from monkeycode_lsp.engines.local.host.rendezvous import Place
 from monkeycode_lsp.engines.local.ladder import Attempt
-from monkeycode_lsp.engines.local.rendezvous import Place
 from monkeycode_lsp.engines.local.wire import Build
 
 

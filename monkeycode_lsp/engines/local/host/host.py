@@ -22,8 +22,8 @@ from typing import Literal, Protocol
 import msgspec
 
 from monkeycode_lsp.engines.local import wire
-from monkeycode_lsp.engines.local.registry import Entry
-from monkeycode_lsp.engines.local.rendezvous import Door
+from monkeycode_lsp.engines.local.host.registry import Entry
+from monkeycode_lsp.engines.local.host.rendezvous import Door
 
 logger = logging.getLogger(__name__)
 

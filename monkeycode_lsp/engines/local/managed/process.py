@@ -17,9 +17,9 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from monkeycode_lsp.engines.local import managed_command
-from monkeycode_lsp.engines.local.managed_command import About
-from monkeycode_lsp.engines.local.managed_server import BUILT, KEY_VARIABLE, LISTENS
+from monkeycode_lsp.engines.local.managed import command as managed_command
+from monkeycode_lsp.engines.local.managed.command import About
+from monkeycode_lsp.engines.local.managed.server import BUILT, KEY_VARIABLE, LISTENS
 
 logger = logging.getLogger(__name__)
 

@@ -18,7 +18,7 @@ from pathlib import Path
 import msgspec
 
 from monkeycode_lsp import folders
-from monkeycode_lsp.engines.local.shelf import Entry
+from monkeycode_lsp.engines.local.batch.shelf import Entry
 
 logger = logging.getLogger(__name__)
 

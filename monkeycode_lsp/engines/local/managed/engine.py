@@ -21,12 +21,15 @@ import msgspec
 from monkeycode_lsp import config
 from monkeycode_lsp.domain import Chunk, Plain, Prompt
 from monkeycode_lsp.engines.base import Model
-from monkeycode_lsp.engines.local import managed_health, managed_library, rendezvous, wire
-from monkeycode_lsp.engines.local.launch import Running
-from monkeycode_lsp.engines.local.link import Link, Patience
-from monkeycode_lsp.engines.local.managed_health import Trust
-from monkeycode_lsp.engines.local.managed_kind import Managed, Reached
-from monkeycode_lsp.engines.local.tenant import PAUSES_S, Tenant
+from monkeycode_lsp.engines.local import wire
+from monkeycode_lsp.engines.local.host import rendezvous
+from monkeycode_lsp.engines.local.host.launch import Running
+from monkeycode_lsp.engines.local.host.link import Link, Patience
+from monkeycode_lsp.engines.local.host.tenant import PAUSES_S, Tenant
+from monkeycode_lsp.engines.local.managed import health as managed_health
+from monkeycode_lsp.engines.local.managed import library as managed_library
+from monkeycode_lsp.engines.local.managed.health import Trust
+from monkeycode_lsp.engines.local.managed.kind import Managed, Reached
 from monkeycode_lsp.engines.remote.endpoint import Limits
 from monkeycode_lsp.errors import EngineUnavailableError, StreamBrokenError
 

@@ -9,7 +9,7 @@ import itertools
 from collections.abc import Sequence
 
 from monkeycode_lsp.domain import Control, Plain, Segment
-from monkeycode_lsp.engines.local.runtime import Vocabulary
+from monkeycode_lsp.engines.local.batch.runtime import Vocabulary
 
 _BLOCK = 64
 

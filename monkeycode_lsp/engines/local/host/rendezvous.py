@@ -22,7 +22,7 @@ from pathlib import Path
 import msgspec
 
 from monkeycode_lsp import folders
-from monkeycode_lsp.engines.local.peers import Peer, peer_of
+from monkeycode_lsp.engines.local.host.peers import Peer, peer_of
 from monkeycode_lsp.errors import EngineUnavailableError
 
 LOOPBACK = os.name == "nt"

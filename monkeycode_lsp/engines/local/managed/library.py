@@ -11,7 +11,7 @@ import shutil
 
 import msgspec
 
-from monkeycode_lsp.engines.local.managed_command import PYTHON, SERVER, About
+from monkeycode_lsp.engines.local.managed.command import PYTHON, SERVER, About
 from monkeycode_lsp.errors import EngineUnavailableError
 from monkeycode_lsp.models import package_client
 

@@ -1,4 +1,4 @@
-"""The process that owns the model: `python -m monkeycode_lsp.engines.local.worker --socket PATH --options JSON`.
+"""The process that owns the model: `python -m monkeycode_lsp.engines.local.host.worker --socket PATH --options JSON`.
 
 It is nobody's: whoever started it may go.  Its descriptor 1 closes (becomes descriptor 2) as soon as clients can connect; if
 they never can, the reason is written there first.  Whatever the library prints lands on stderr, which is its log.
@@ -21,13 +21,14 @@ from typing import Protocol
 
 import msgspec
 
-from monkeycode_lsp.engines.local import jsontext, logfile, wire
+from monkeycode_lsp.engines.local import wire
 from monkeycode_lsp.engines.local.decoder import Decoder, LoadError, Options
-from monkeycode_lsp.engines.local.host import Host, Limits
-from monkeycode_lsp.engines.local.registry import Entry, Note
-from monkeycode_lsp.engines.local.rendezvous import CANNOT_LISTEN, Door, Place
-from monkeycode_lsp.engines.local.service import Service
-from monkeycode_lsp.engines.local.startlock import StartLock
+from monkeycode_lsp.engines.local.host import jsontext, logfile
+from monkeycode_lsp.engines.local.host.host import Host, Limits
+from monkeycode_lsp.engines.local.host.registry import Entry, Note
+from monkeycode_lsp.engines.local.host.rendezvous import CANNOT_LISTEN, Door, Place
+from monkeycode_lsp.engines.local.host.service import Service
+from monkeycode_lsp.engines.local.host.startlock import StartLock
 
 if sys.platform != "win32":
     import resource

@@ -11,10 +11,11 @@ from typing import Literal
 
 import msgspec
 
-from monkeycode_lsp.engines.local import launch, registry, wire
-from monkeycode_lsp.engines.local.link import HungError, Link, LinkLostError, Patience, kill
-from monkeycode_lsp.engines.local.registry import Note
-from monkeycode_lsp.engines.local.rendezvous import Place
+from monkeycode_lsp.engines.local import wire
+from monkeycode_lsp.engines.local.host import launch, registry
+from monkeycode_lsp.engines.local.host.link import HungError, Link, LinkLostError, Patience, kill
+from monkeycode_lsp.engines.local.host.registry import Note
+from monkeycode_lsp.engines.local.host.rendezvous import Place
 from monkeycode_lsp.errors import EngineUnavailableError
 
 logger = logging.getLogger(__name__)

@@ -10,10 +10,10 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
-from monkeycode_lsp.engines.local.costs import Costs
-from monkeycode_lsp.engines.local.lookup import Lookup
-from monkeycode_lsp.engines.local.odds import Odds, Source
-from monkeycode_lsp.engines.local.track import Track
+from monkeycode_lsp.engines.local.batch.costs import Costs
+from monkeycode_lsp.engines.local.batch.lookup import Lookup
+from monkeycode_lsp.engines.local.batch.odds import Odds, Source
+from monkeycode_lsp.engines.local.batch.track import Track
 
 _TRUSTED = 2
 """So many tokens must have been the draft's before it is proposed: a useless one costs nothing then."""

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from monkeycode_lsp.engines.local.runtime import Runtime
-from monkeycode_lsp.engines.local.shelf import Entry, Shelf
-from monkeycode_lsp.engines.local.tokens import common_prefix
+from monkeycode_lsp.engines.local.batch.runtime import Runtime
+from monkeycode_lsp.engines.local.batch.shelf import Entry, Shelf
+from monkeycode_lsp.engines.local.batch.tokens import common_prefix
 
 WORTH = 32
 """Fewer tokens are read again sooner than they are copied or put away."""

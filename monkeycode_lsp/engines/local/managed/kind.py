@@ -11,16 +11,17 @@ import msgspec
 
 from monkeycode_lsp import config
 from monkeycode_lsp.engines.base import Model
-from monkeycode_lsp.engines.local import explain, managed_library
+from monkeycode_lsp.engines.local import explain
 from monkeycode_lsp.engines.local.decoder import Options
+from monkeycode_lsp.engines.local.host.launch import Running
 from monkeycode_lsp.engines.local.ladder import Attempt, Fall
-from monkeycode_lsp.engines.local.launch import Running
+from monkeycode_lsp.engines.local.managed import library as managed_library
 from monkeycode_lsp.engines.local.options import load_options
 from monkeycode_lsp.engines.remote.endpoint import Endpoint, Limits
 from monkeycode_lsp.errors import EngineUnavailableError
 from monkeycode_lsp.models import package_client
 
-WORKER = (sys.executable, "-P", "-m", "monkeycode_lsp.engines.local.managed_worker")
+WORKER = (sys.executable, "-P", "-m", "monkeycode_lsp.engines.local.managed.worker")
 
 
 class Reached(msgspec.Struct, frozen=True):

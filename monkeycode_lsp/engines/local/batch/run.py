@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import Literal
 
-from monkeycode_lsp.engines.local.assembly import Assembler
+from monkeycode_lsp.engines.local.batch.assembly import Assembler
+from monkeycode_lsp.engines.local.batch.drafts import Drafter
+from monkeycode_lsp.engines.local.batch.healing import Healing
+from monkeycode_lsp.engines.local.batch.runtime import Runtime, Sampler
+from monkeycode_lsp.engines.local.batch.slots import Slot
+from monkeycode_lsp.engines.local.batch.tokens import prompt_tokens
 from monkeycode_lsp.engines.local.decoder import GenerationError
-from monkeycode_lsp.engines.local.drafts import Drafter
-from monkeycode_lsp.engines.local.healing import Healing
-from monkeycode_lsp.engines.local.runtime import Runtime, Sampler
-from monkeycode_lsp.engines.local.slots import Slot
-from monkeycode_lsp.engines.local.tokens import prompt_tokens
 from monkeycode_lsp.engines.local.wire import Delta, Done, Generate
 
 Finish = Literal["stop", "length", "cancelled"]

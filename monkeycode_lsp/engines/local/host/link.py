@@ -19,8 +19,9 @@ from typing import Literal, TypeVar
 
 import msgspec
 
-from monkeycode_lsp.engines.local import rendezvous, wire
-from monkeycode_lsp.engines.local.rendezvous import Connection
+from monkeycode_lsp.engines.local import wire
+from monkeycode_lsp.engines.local.host import rendezvous
+from monkeycode_lsp.engines.local.host.rendezvous import Connection
 
 logger = logging.getLogger(__name__)
 

@@ -1,0 +1,1 @@
+"""A prebuilt llama-server, kept by a process that all windows share."""
