@@ -162,32 +162,3 @@ def test_given_tokens_that_the_grammar_forbids_are_refused_in_words(runtime, sam
     with pytest.raises(GenerationError) as caught:
         sampler("root ::= [0-9]+").draw(row, runtime.tokenize("zebra")[:1])
     assert caught.value.kind == "grammar"
-
-
-def test_a_draw_is_close_where_another_token_is_nearly_as_likely(runtime, sampler, row):
-    logits = runtime.logits(row)
-    order = [int(token) for token in np.argsort(-logits)[:2000]]
-    gaps = logits[order[:-1]] - logits[order[1:]]
-    close, clear = int(gaps.argmin()), int(gaps.argmax())
-    for options in ({}, {"repeat_penalty": 1.1}):
-        for grammar in ("", "root ::= [^\\x00]*"):
-            one = sampler(grammar, **options)
-            assert one.is_close(row, order[close : close + 2])
-            assert not one.is_close(row, order[clear : clear + 2])
-            assert one.is_close(row) == (gaps[0] <= sampling.CLOSE)
-
-
-def test_a_draw_whose_rival_the_grammar_forbids_is_not_close(runtime, sampler, row):
-    logits = runtime.logits(row)
-    pieces = [runtime.piece(token) for token in range(len(logits))]
-    digits = [token for token, piece in enumerate(pieces) if piece.isdigit()]
-    digit = max(digits, key=lambda token: logits[token])
-    rival = min((token for token, piece in enumerate(pieces) if piece.isalpha()), key=lambda token: abs(logits[token] - logits[digit]))
-    assert sampler().is_close(row, [digit, rival])
-    assert not sampler("root ::= [0-9]+").is_close(row, [digit, rival])
-    assert not sampler("root ::= [0-9]+").is_close(row, [rival])
-
-
-def test_dice_are_close_only_to_whoever_wants_them_to_fall_the_same_again(sampler, row):
-    assert sampler(temperature=1.0, seed=1).is_close(row)
-    assert not sampler(temperature=1.0).is_close(row)

@@ -55,7 +55,6 @@ class Batcher:
         self._runtime = runtime
         self._slots = Slots(runtime, shelf)
         self._drafts = drafts
-        self._may_cut = True
         self._proposer = proposer
         self._clock = clock
         self._costs = Costs()
@@ -178,7 +177,7 @@ class Batcher:
         return run.tokens[held : held + n]
 
     def _proposed(self, run: Run) -> list[int]:
-        if run.drafter is None or not run.may_draft or run.is_alone or not self._may_cut:
+        if run.drafter is None or not run.may_draft or run.is_alone or not self._drafts:
             return []
         left = run.most_generated - run.n_generated - 1
         limit = min(left, _MOST_DRAFTED, self._runtime.batch_tokens - 1, self._runtime.context_tokens - len(run.tokens))
@@ -204,7 +203,7 @@ class Batcher:
             at = 0
             for part in parts:
                 try:
-                    self._take_in(part, at, is_shared=len(rows) > 1 and self._may_cut)
+                    self._take_in(part, at)
                 except GenerationError as exc:  # nothing may follow by its grammar
                     self._fail([part[0]], exc)
                 at += len(part[1]) + len(part[2])
@@ -222,7 +221,7 @@ class Batcher:
             run.served_at = now
         self._count(busy_s=spent_ms / 1e3)
 
-    def _take_in(self, part: Part, at: int, *, is_shared: bool) -> None:
+    def _take_in(self, part: Part, at: int) -> None:
         """A run's rows were decoded, the first of them as row `at` of the batch."""
         run, tokens, proposed = part
         slot = run.slot
@@ -232,35 +231,27 @@ class Batcher:
         slot.tokens += tokens
         if run.n_missing > 0:
             return
-        finish = self._say(run, slot, proposed, at + len(tokens) - 1, may_be_close=is_shared) if run.most_generated else "length"
+        finish = self._say(run, slot, proposed, at + len(tokens) - 1) if run.most_generated else "length"
         if piece := run.piece():
             self._steps.append(Step(run.job, piece))
         if finish is not None:
             self._finish(run, finish)
 
-    def _say(self, run: Run, slot: Slot, proposed: list[int], at: int, *, may_be_close: bool) -> Finish | None:
+    def _say(self, run: Run, slot: Slot, proposed: list[int], at: int) -> Finish | None:
         """Draw after row `at` and after each proposed token, as long as the draw is what was proposed."""
         finish: Finish | None = None
         n_right = 0
-        is_close = False
         for row, guess in enumerate((*proposed, None), at):
-            is_close = may_be_close and run.is_close(row)
-            if is_close:
-                # Decoded again by itself, so that company and drafts never change what is said.
-                run.has_read(-1)
-                slot.tokens.pop()
-                break
             token, logprob = run.draw(row)
             finish = run.say(token, logprob)
             n_right += token == guess
             if token != guess or finish is not None:
                 break
             slot.tokens.append(token)
-        run.is_alone = is_close or run.is_repeatable
         if proposed:
-            run.judged(n_right if is_close else len(proposed), n_right)
-        if (proposed or is_close) and not self._slots.resync(slot, len(slot.tokens)):
-            self._may_cut = False  # a wrong guess costs everything that was read
+            run.judged(len(proposed), n_right)
+            if not self._slots.resync(slot, len(slot.tokens)):
+                self._drafts = False  # this kind of cache cannot be cut: a wrong guess costs everything that was read
         return finish
 
     def _cut_back(self, run: Run) -> None:

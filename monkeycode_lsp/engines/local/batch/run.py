@@ -55,10 +55,8 @@ class Run:
         self.spent_ms = 0.0
         """Time of the decoder that it has had."""
         self.drafter: Drafter | None = None
-        self.is_repeatable = ask.sampling.temperature > 0 and ask.sampling.seed is not None
-        """Whether the same ask must fall the same way again although it is drawn with dice: then every draw is close."""
-        self.is_alone = self.is_repeatable
-        """Whether its next row is decoded alone, because its draw is close."""
+        self.is_alone = ask.sampling.temperature > 0 and ask.sampling.seed is not None
+        """Whether its tokens are decoded one by one: seeded dice must fall the same way again, whatever the rounding."""
         self._runtime = runtime
         self._sampler: Sampler | None = runtime.sampler(ask) if ask.max_tokens else None
         self._assembler = Assembler(ask.stop)
@@ -111,10 +109,6 @@ class Run:
     def _among(self) -> Sequence[int] | None:
         """The only tokens that may be drawn while a cut-off beginning is healed."""
         return None if self._healing.done else self._runtime.fitting(self._healing.left)
-
-    def is_close(self, row: int) -> bool:
-        """See `Sampler.is_close`."""
-        return self._sampler is not None and self._sampler.is_close(row, self._among())
 
     def say(self, token: int, logprob: float) -> Finish | None:
         """Take a token that was drawn; told is whether the answer is over with it."""

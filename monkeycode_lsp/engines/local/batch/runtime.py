@@ -61,13 +61,6 @@ class Sampler(Protocol):
         """
         ...
 
-    def is_close(self, row: int, among: Sequence[int] | None = None) -> bool:
-        """Whether the draw after this row is so close that rounding could decide it.
-
-        Libraries compute one row and many rows in different ways, so their logits differ a little.
-        """
-        ...
-
     def close(self) -> None:
         """Give its memory back."""
         ...

@@ -25,11 +25,6 @@ Logits = npt.NDArray[np.float32]
 Entries = npt.NDArray[np.void]
 _ENTRY = np.dtype([("id", "<i4"), ("logit", "<f4"), ("p", "<f4")])
 """llama.cpp's `llama_token_data`."""
-CLOSE = 0.25
-"""The difference between the best two logits moves by less, but for a few in a thousand, where several rows are computed at once.
-
-Measured with code: a quarter of that as a rule, and no other token came first where it was more than 0.21.
-"""
 _NEGLIGIBLE = 23.0
 """Tokens e^-23 times as likely as the likeliest one: a whole vocabulary of them is nothing to `top_p`."""
 
@@ -59,20 +54,6 @@ class Sampler:
         for part in self._parts:
             llama_cpp.llama_sampler_accept(part, token)
         return token, log_probability(logits, token)
-
-    def is_close(self, row: int, among: Sequence[int] | None = None) -> bool:
-        """See `runtime.Sampler`.  `among` as in the `draw` that is to follow."""
-        if self._dice is not None:
-            # Dice fall on an edge wherever it is; it matters only to whoever wants the same answer again.
-            return self._sampling.seed is not None
-        logits = self._logits(row)
-        if not self._parts and among is None:
-            return int(np.count_nonzero(logits >= logits.max() - CLOSE)) > 1
-        entries = self._entries(logits, among)
-        near = _near(entries)
-        if self._grammar is not None and (len(near) > 1 or not self._allowed(near).size):
-            near = _near(self._allowed(entries))
-        return len(near) > 1
 
     def close(self) -> None:
         """See `runtime.Sampler`."""
@@ -124,11 +105,6 @@ def log_probability(logits: Logits, token: int) -> float:
     """Of one token, by the model."""
     top = logits.max()
     return float(logits[token] - top) - math.log(np.exp(logits - top).sum(dtype=np.float64))
-
-
-def _near(entries: Entries) -> Entries:
-    """Those that rounding could make the likeliest."""
-    return entries[entries["logit"] >= entries["logit"].max() - CLOSE] if entries.size else entries
 
 
 def _apply(sampler: Any, entries: Entries) -> Any:

@@ -453,27 +453,6 @@ def test_no_draft_ever_changes_the_answer(temperature, data):
     assert more.reused >= len(prompt)
 
 
-def test_what_rounding_could_decide_is_decoded_alone():
-    prompts = [f"prompt {n} says something " * 3 for n in range(4)]
-    right = {prompt: Loop(noisy=True).answer(prompt, max_tokens=24)[0] for prompt in prompts}
-    assert "~" not in "".join(right.values())
-    assert right == {prompt: alone(prompt, max_tokens=24) for prompt in prompts}
-    loop = Loop(noisy=True)
-    jobs = [loop.begin(prompt, max_tokens=24, draft=right[prompt]) for prompt in prompts]
-    loop.run()
-    assert [loop.text(job) for job in jobs] == list(right.values())
-    assert max(map(len, loop.runtime.batches[-20:])) > 1
-
-
-def test_what_is_decoded_again_alone_counts_as_read_once():
-    loop = Loop(noisy=True)
-    for n in range(12):
-        prompt = f"prompt {n} says something"
-        _, done = loop.answer(prompt, max_tokens=1)
-        assert done.reused + done.read == len(prompt)
-    assert [len(batch) for batch in loop.runtime.batches].count(1) > 1
-
-
 def test_what_is_drawn_with_seeded_dice_is_decoded_alone_and_has_no_drafts():
     loop = Loop()
     seeded = Sampling(temperature=1.0, seed=1)

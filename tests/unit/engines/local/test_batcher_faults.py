@@ -69,12 +69,11 @@ def ask(loop, random):
 @settings(max_examples=25, deadline=None)
 @given(
     random=st.randoms(use_true_random=False),
-    noisy=st.booleans(),
     n_slots=st.integers(1, 4),
     shelf_bytes=st.sampled_from([0, 3000, 1 << 20]),
 )
-def test_each_ask_ends_once_and_what_is_said_is_right(faults, can_cut, *, random, noisy, n_slots, shelf_bytes):
-    loop = Loop(n_sequences=n_slots, noisy=noisy and can_cut, can_cut=can_cut, shelf_bytes=shelf_bytes)
+def test_each_ask_ends_once_and_what_is_said_is_right(faults, can_cut, *, random, n_slots, shelf_bytes):
+    loop = Loop(n_sequences=n_slots, can_cut=can_cut, shelf_bytes=shelf_bytes)
     Faults(loop.runtime, random, **faults)
     asked = {}
     for _ in range(random.randrange(12)):

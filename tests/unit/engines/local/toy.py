@@ -23,17 +23,12 @@ class ToySampler:
 
     def draw(self, row, among=None):
         cells = self._runtime.after[row]
-        if self.is_close(row) and len(self._runtime.after) + self._runtime.n_more > 1:
-            return ord("~"), -0.25  # what rounding says
         self._n_drawn += 1
         # At a temperature the draw depends on its number as well: drafts must not change how often it is drawn.
         token = self._runtime.says(cells) if not self._temperature else 48 + (self._runtime.says(cells) + self._n_drawn) % 10
         if among is not None and token not in among:
             token = among[0]
         return token, -0.25
-
-    def is_close(self, row, among=None):
-        return self._runtime.is_noisy and sum(self._runtime.after[row]) % 3 == 0
 
     def close(self):
         self._runtime.n_open -= 1
@@ -51,7 +46,6 @@ class ToyRuntime:
         bos=None,
         says=checksum,
         can_cut=True,
-        noisy=False,
         words=(),
         script=(),
     ):
@@ -64,10 +58,6 @@ class ToyRuntime:
         self.after = {}
         self.batches = []
         self.n_open = 0
-        self.n_more = 0
-        """Rows of the last batch whose logits were not wanted."""
-        self.is_noisy = noisy
-        """Whether close draws go wrong where more than one row was decoded."""
         self.n_saved = 0
         self.fails = False
         self.during = lambda rows: None
@@ -113,7 +103,6 @@ class ToyRuntime:
             cells.append(row.token)
             if row.wanted:
                 self.after[n] = tuple(cells)
-        self.n_more = len(rows) - len(self.after)
         self.during(rows)
         return not should_stop()
 
