@@ -1,7 +1,8 @@
 """The batch loop: which tokens of which generations are decoded next, and what comes of it.
 
 One decode serves the most urgent runs that have a slot.  Among equals the one goes first that has had the least
-of the decoder, so that a short answer never queues behind a long prompt, and no window starves.  A prompt is read
+of the decoder for what it does now, reading or writing, so that a short answer never queues behind a long prompt, and
+no window starves.  A prompt is read
 in chunks, alone; runs that write share a decode where that is cheaper here than one decode each.  Nothing
 here knows a library: see `runtime`.
 """
@@ -231,6 +232,8 @@ class Batcher:
         slot.tokens += tokens
         if run.n_missing > 0:
             return
+        if not run.n_generated:
+            run.spent_ms = 0.0  # what reading took is no reason to let an answer wait for another prompt
         finish = self._say(run, slot, proposed, at + len(tokens) - 1) if run.most_generated else "length"
         if piece := run.piece():
             self._steps.append(Step(run.job, piece))

@@ -53,7 +53,7 @@ class Run:
         self.served_at = began
         """When it was last decoded, by the batch loop's clock in seconds."""
         self.spent_ms = 0.0
-        """Time of the decoder that it has had."""
+        """Time of the decoder that it has had, for reading or, after that, for writing."""
         self.drafter: Drafter | None = None
         self.is_alone = ask.sampling.temperature > 0 and ask.sampling.seed is not None
         """Whether its tokens are decoded one by one: seeded dice must fall the same way again, whatever the rounding."""

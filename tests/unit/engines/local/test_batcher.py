@@ -290,6 +290,18 @@ def test_a_short_ask_is_answered_while_a_long_prompt_is_read_after_one_chunk_at_
     assert loop.text(long) == alone("x" * 1500)
 
 
+def test_an_answer_goes_on_while_a_new_long_prompt_is_read():
+    loop = Loop(drafts=False)
+    writing = loop.begin("y" * 1500, max_tokens=60)
+    loop.until(lambda: len(loop.text(writing)) == 5)
+    reading = loop.begin("x" * 3000, max_tokens=4)
+    loop.until(lambda: loop.over(writing))
+    assert not loop.over(reading)
+    assert len(loop.runtime.cells[1]) < 1500
+    loop.run()
+    assert loop.text(reading) == alone("x" * 3000, max_tokens=4)
+
+
 def test_many_short_asks_do_not_starve_a_long_one():
     loop = Loop(n_sequences=2)
     long = loop.begin("x" * 1500)
