@@ -51,6 +51,12 @@ class Account:
         self.ended(kind, reason)
         return []
 
+    def why_late(self) -> str:
+        """Why nothing was said when the time was up."""
+        if self.stages.ms.get("ready", 0.0) > self.stages.total_ms / 2:
+            return "The engine was still starting for most of the time; the next request will be quicker."
+        return "The engine did not answer in time (setting completion.deadlineMs)."
+
     def shows(self, suggestion: Suggestion) -> list[Suggestion]:
         self._shown = msgspec.structs.replace(suggestion, id=self.id)
         self.ended(OutcomeKind.SHOWN, _SHOWN[suggestion.origin])

@@ -174,7 +174,7 @@ class Completer:
             late = generation.running and not text
             return log.nothing(
                 OutcomeKind.EMPTY,
-                "The engine did not answer in time (setting completion.deadlineMs)." if late else why_empty(generation, cleaned.emptied_by),
+                log.why_late() if late else why_empty(generation, cleaned.emptied_by),
             )
         origin = Origin.ADOPTED if adopted else Origin.ENGINE
         return log.shows(Suggestion(rest, origin=origin, confidence=generation.confidence))

@@ -99,7 +99,7 @@ class Notices:
             nonlocal last
             if self._gone.is_set():
                 raise InterruptedError
-            percent = int(100 * n_done / n_total) if n_total else 0
+            percent = int(100 * n_done / n_total) if n_total else max(last, 0)
             if token and percent != last:
                 last = percent
                 loop.call_soon_threadsafe(self._progress, token, lsp.WorkDoneProgressReport(message=stage, percentage=percent))

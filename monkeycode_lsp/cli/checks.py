@@ -73,13 +73,26 @@ async def check_tuning(settings: config.Config, machine: hardware.Hardware, runt
         findings.append(Finding("speed", State.WARNING, f"could not be measured: {why}"))
     elif facts.speed is not None:
         findings.append(Finding("speed", State.OK, tuning.in_words(facts.speed)))
-    told = advice.advise(facts)
-    findings += [Finding(tip.subject, State.WARNING if tip.is_loss else State.NOTE, tip.words, tip.remedy) for tip in told]
+    for tip in advice.advise(facts):
+        # How to get the full engine is said where it is said that it is missing.
+        remedy = "" if runtime.kind == "managed" and advice.INSTALL in tip.remedy else tip.remedy
+        findings.append(Finding(tip.subject, State.WARNING if tip.is_loss else State.NOTE, tip.words, remedy))
+    return findings + _best_build(machine, runtime, findings)
+
+
+def _best_build(machine: hardware.Hardware, runtime: Runtime, advised: Sequence[Finding]) -> list[Finding]:
+    """What a build for this machine would be, where it is not known to be the one that is here."""
     best = build.command(machine)
-    if best.compiles:
-        remedy = advice.REBUILD if runtime.kind == "native" else advice.INSTALL
-        findings.append(Finding("best build", State.NOTE, " ".join((best.reason, *best.notes)), f"The command that makes it: `{remedy}`"))
-    return findings
+    words = " ".join((best.reason, *best.notes))
+    if not best.compiles:
+        return []
+    if runtime.kind == "managed":
+        return [Finding("best build", State.NOTE, words)] if best.notes else []
+    if any(advice.REBUILD in finding.remedy for finding in advised):
+        return [Finding("best build", State.NOTE, words)]  # the command stands there already
+    if runtime.abilities is None:
+        return [Finding("best build", State.NOTE, words, f"Built otherwise? `{advice.REBUILD}`")]
+    return []
 
 
 def check_python() -> Finding:
@@ -113,7 +126,7 @@ def check_settings(problems: Sequence[str]) -> list[Finding]:
     """Settings that cannot be used and were left out."""
     if not problems:
         return [Finding("settings", State.OK, "all can be used")]
-    return [Finding("settings", State.BROKEN, problem, "Correct it: `monkeycode config path` says where.") for problem in problems]
+    return [Finding("settings", State.BROKEN, "\n".join(problems), "Correct this: `monkeycode config path` says where.")]
 
 
 def check_model(local: config.Local, *, needed: bool) -> Finding:

@@ -22,9 +22,11 @@ from monkeycode_lsp.errors import EngineBusyError, EngineError, MonkeyCodeError
 if TYPE_CHECKING:
     from monkeycode_lsp.engines.base import Engine, Model
 
-_DEADLINE_MS = 120_000
-"""Nobody types meanwhile: the whole answer is worth the wait."""
 _LOADING_S = 300.0
+_ANSWER_S = 120.0
+"""Nobody types meanwhile: the whole answer is worth the wait."""
+_SILENT_S = 1.0
+"""From then on the user is told what he waits for."""
 _LOOK_AGAIN_S = 0.2
 
 Heard = Callable[[str], None]
@@ -44,14 +46,18 @@ class Answer(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Overheard:
-    """An engine that lets somebody hear the text as it grows."""
+    """An engine that is waited for while it loads, and lets somebody hear the text as it grows."""
 
     def __init__(self, engine: Engine, heard: Heard) -> None:
         self._engine = engine
         self._heard = heard
 
     async def ready(self) -> Model:
-        return await self._engine.ready()
+        telling = asyncio.get_running_loop().call_later(_SILENT_S, _say_that_it_starts)
+        try:
+            return await _until_ready(self._engine)
+        finally:
+            telling.cancel()
 
     async def stream(self, prompt: Prompt) -> AsyncGenerator[Chunk, None]:
         text = ""
@@ -111,7 +117,7 @@ async def _complete(resolved: config.Config, ask: Ask, n_nuls: int, heard: Heard
 
     problems: list[MonkeyCodeError] = []
     outcomes = Outcomes()
-    patient = msgspec.structs.replace(resolved.completion, deadline_ms=_DEADLINE_MS)
+    patient = msgspec.structs.replace(resolved.completion, deadline_ms=round((_LOADING_S + _ANSWER_S) * 1e3))
     completer = Completer(
         settings=msgspec.structs.replace(resolved, completion=patient),
         engine=Overheard(choose.engine(resolved, problems.append), heard),
@@ -121,7 +127,6 @@ async def _complete(resolved: config.Config, ask: Ask, n_nuls: int, heard: Heard
         report=problems.append,
     )
     try:
-        await _until_ready(completer.engine)
         suggestions = await completer.complete(ask, n_nuls=n_nuls)
     finally:
         await completer.retire(close_engine=True)
@@ -130,19 +135,22 @@ async def _complete(resolved: config.Config, ask: Ask, n_nuls: int, heard: Heard
     return suggestions[0] if suggestions else None, outcomes.last(1)[0]
 
 
-async def _until_ready(engine: Engine) -> None:
-    """Wait while the model is loaded, which counts as nobody's time here."""
+async def _until_ready(engine: Engine) -> Model:
+    """Wait while the model is loaded."""
     try:
         async with asyncio.timeout(_LOADING_S):
             while True:
                 try:
-                    await engine.ready()
+                    return await engine.ready()
                 except EngineBusyError as exc:
                     await asyncio.sleep(exc.retry_after_s or _LOOK_AGAIN_S)
-                else:
-                    return
     except TimeoutError:
         raise EngineError(f"The engine was not ready within {_LOADING_S:g} seconds.", remedy="See `monkeycode doctor`.") from None
+
+
+def _say_that_it_starts() -> None:
+    if sys.stderr.isatty():
+        click.echo("The engine is starting …", err=True)
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from rich.text import Text
 from monkeycode_lsp import settings
 from monkeycode_lsp.cli import checks, editors, place, terminal
 from monkeycode_lsp.cli.checks import Finding, State
+from monkeycode_lsp.engines import choose
 
 _MARKS = {State.OK: ("ok", "green"), State.NOTE: ("-", "dim"), State.WARNING: ("warning", "yellow"), State.BROKEN: ("BROKEN", "bold red")}
 
@@ -49,17 +50,25 @@ def doctor(ctx: click.Context, *, quick: bool, as_json: bool) -> None:
         report = Report(healthy, findings, {editor.name: editors.text(editor) for editor in editors.here()})
         click.echo(msgspec.json.format(msgspec.json.encode(report), indent=2).decode())
     else:
-        _tell(findings, healthy=healthy)
+        _tell(findings, _verdict(healthy=healthy, tested=not (quick and choose.kind(resolved) == "local")))
     ctx.exit(0 if healthy else 1)
 
 
-def _tell(findings: Sequence[Finding], *, healthy: bool) -> None:
+def _verdict(*, healthy: bool, tested: bool) -> str:
+    if not healthy:
+        return "Something that is needed does not work: see the arrows."
+    return (
+        "All that is needed works." if tested else "Nothing that is needed is missing.  The engine was not tested; without --quick it is."
+    )
+
+
+def _tell(findings: Sequence[Finding], verdict: str) -> None:
     out = terminal.console()
-    (_tell_narrowly if terminal.is_narrow(out) else _tell_widely)(findings, out)
+    (_tell_narrowly if terminal.is_narrow(out) or not out.is_terminal else _tell_widely)(findings, out)
     out.print("\nFor your editor:\n", style="bold")
     for editor in editors.here():
         out.print(editors.text(editor), markup=False, soft_wrap=True)
-    out.print("All that is needed works." if healthy else "Something that is needed does not work: see the arrows.", style="bold")
+    out.print(verdict, style="bold")
 
 
 def _tell_widely(findings: Sequence[Finding], out: Console) -> None:
@@ -79,7 +88,7 @@ def _tell_narrowly(findings: Sequence[Finding], out: Console) -> None:
             out.print(head.append(f" {words}"))
         else:
             out.print(head)
-            out.print(terminal.indented(words, _INDENT))
+            terminal.print_indented(out, words, _INDENT)
 
 
 def _words(finding: Finding) -> str:

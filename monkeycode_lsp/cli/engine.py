@@ -12,6 +12,7 @@ from rich.console import Console
 
 from monkeycode_lsp import folders, settings
 from monkeycode_lsp.cli import place, processes, runtimes, terminal
+from monkeycode_lsp.engines.local import selftest
 from monkeycode_lsp.engines.local.host import control, logfile, registry
 from monkeycode_lsp.errors import EngineUnavailableError
 from monkeycode_lsp.models import build, hardware, package_client
@@ -22,7 +23,7 @@ BUILD_TIME = "five to ten minutes on two cores"
 
 @click.group()
 def engine() -> None:
-    """Install the local engine; see what is installed and what runs."""
+    """Install the local engine; see what is installed, what runs and what it logs; stop it."""
 
 
 @engine.command()
@@ -33,6 +34,9 @@ def engine() -> None:
 @click.pass_context
 def install(ctx: click.Context, *, only_print: bool, portable: bool, rebuild: bool, yes: bool) -> None:
     """Build the full engine for this machine's hardware."""
+    if not (only_print or rebuild) and selftest.is_installed():
+        click.echo("The full engine is installed already.  To build it anew: monkeycode engine install --rebuild")
+        return
     client = package_client.installer()
     if client is None:
         raise EngineUnavailableError("Neither pip nor uv is here to install anything.", remedy="Run `python -m ensurepip` and try again.")
@@ -63,7 +67,10 @@ def install(ctx: click.Context, *, only_print: bool, portable: bool, rebuild: bo
 @engine.command("list")
 @click.pass_context
 def list_engines(ctx: click.Context) -> None:
-    """What is installed, and whether it passes its self-test with the model that is here."""
+    """What is installed, and whether it passes its self-test.
+
+    That is done with the model that is here.
+    """
     ctx.exit(_tell(asyncio.run(runtimes.look(settings.load(workspace=place.settings_folder(Path.cwd()))[0].local)), terminal.console()))
 
 
@@ -77,7 +84,7 @@ def status(*, as_json: bool) -> None:
     elif not seen:
         click.echo(NOTHING_RUNS)
     else:
-        terminal.console().print(processes.table(seen))
+        terminal.console().print(processes.shown(seen))
 
 
 @engine.command()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,7 @@ import click
 import msgspec
 
 from monkeycode_lsp import folders, settings
-from monkeycode_lsp.cli import fetch, options, terminal
+from monkeycode_lsp.cli import fetch, options, place, terminal
 from monkeycode_lsp.engines.local import convert as conversion
 from monkeycode_lsp.engines.local import hardware as processor
 from monkeycode_lsp.models import catalogue, gguf, hardware, precision, recommend, resolve
@@ -19,6 +20,18 @@ from monkeycode_lsp.models.precision import PRECISIONS
 if TYPE_CHECKING:
     from monkeycode_lsp.models.resolve import Installed
 
+_SHORT = {
+    "q2": "q2_k",
+    "q3": "q3_k_m",
+    "q4": "q4_k_m",
+    "q4_k": "q4_k_m",
+    "q5": "q5_k_m",
+    "q5_k": "q5_k_m",
+    "q6": "q6_k",
+    "q8": "q8_0",
+    "fp16": "f16",
+}
+"""How people call precisions for short."""
 _json_option = click.option("--json", "as_json", is_flag=True, help="As JSON, for programs.")
 
 
@@ -68,8 +81,14 @@ def pull(*, name: str | None, mirror: str) -> None:
 @model.command()
 @click.argument("name", required=False, default="", shell_complete=options.models_here)
 def path(*, name: str) -> None:
-    """Print the path of a model's file; without NAME of the one that would be used."""
-    click.echo(resolve.resolve(name))
+    """Print the path of a model's file.
+
+    Without NAME it is that of the one that is used in this folder.
+    """
+    if name:
+        click.echo(resolve.resolve(name, called="The argument"))
+    else:
+        click.echo(resolve.resolve(settings.load(workspace=place.settings_folder(Path.cwd()))[0].local.model))
 
 
 @model.command()
@@ -77,12 +96,10 @@ def path(*, name: str) -> None:
 @click.option("--yes", is_flag=True, help="Without a question.")
 def remove(*, name: str, yes: bool) -> None:
     """Delete a model that was fetched.  Files of other programs stay."""
-    entry = catalogue.lookup(name)
-    file = entry.file if entry else name
-    there = resolve.removable(file)
-    if not (yes or click.confirm(f"Remove {entry.title if entry else name} ({terminal.size(there.bytes)})?")):
+    there = resolve.removable(name)
+    if not (yes or click.confirm(f"Remove {', '.join(path.name for path in there.paths) or name} ({terminal.size(there.bytes)})?")):
         return
-    removed = resolve.remove(file)
+    removed = resolve.remove(name)
     for gone in removed.paths:
         click.echo(f"Removed {gone}")
     click.echo(f"{terminal.size(removed.bytes)} are free again.")
@@ -92,23 +109,44 @@ def remove(*, name: str, yes: bool) -> None:
 
 @model.command()
 @click.argument("source", metavar="SOURCE", shell_complete=options.models_here)
+@click.argument("more", nargs=-1, metavar="")
 @click.option("--to", "wanted", type=click.Choice(list(PRECISIONS)), default="q8_0", show_default=True, help="The precision of the result.")
 @click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Where it goes; without it, among our models.")
 @click.option("--force", is_flag=True, help="Also where it costs quality.")
-def convert(*, source: str, wanted: str, output: Path | None, force: bool) -> None:
-    """Write a model that is here, a NAME or a file, in another precision, where that makes it faster.
+def convert(*, source: str, more: tuple[str, ...], wanted: str, output: Path | None, force: bool) -> None:
+    """Write a model that is here in another precision.
 
-    It is never better than its source: what was rounded away stays away.
+    SOURCE is a NAME or a file.  The result can be faster, and is never better than its source:
+    what was rounded away stays away.
     """
+    _refuse_words(source, more)
     work = conversion.plan(resolve.resolve(source, called="SOURCE"), wanted, output=output, force=force)
     out = terminal.console()
     out.print(f"From {work.source} ({_precision(work.header)}, {terminal.size(work.header.bytes)}) to {wanted.upper()}.", markup=False)
     if precision.regains_nothing(work.header, wanted):
         out.print("The source has fewer bits: the result can be faster on some processors, not better.", markup=False)
     with terminal.progress(out) as progress:
-        size = conversion.run(work, threads=processor.physical_cores(), progress=lambda done, total: progress("Writing", done, total))
+        # How large it gets is an estimate, which is worth a bar and not a figure.
+        told = out.is_terminal
+        size = conversion.run(
+            work,
+            threads=processor.physical_cores(),
+            progress=lambda done, total: progress("Writing", done, total if told else None),
+        )
+        progress("Writing", size, size if told else None)
     out.print(f"{work.target} ({terminal.size(size)})", style="bold", markup=False, soft_wrap=True)
-    out.print(f'To use it, set local.model = "{_as_setting(work.target)}"', markup=False, soft_wrap=True)
+    lines = f"[local]\nmodel = {msgspec.json.encode(_as_setting(work.target)).decode()}"  # such text is the same in TOML
+    out.print(f"To use it, put this into {settings.user_file()}:\n\n{lines}", markup=False, soft_wrap=True)
+
+
+def _refuse_words(source: str, more: Sequence[str]) -> None:
+    """Raises `click.UsageError` where a precision stands in the place of a model, or anything after it."""
+    for word in (source, *more):
+        name = word.lower().replace("-", "_")
+        if name in _SHORT or name in PRECISIONS:
+            raise click.UsageError(f"{word} is a precision.  Did you mean `--to {_SHORT.get(name, name)}`?")
+    if more:
+        raise click.UsageError(f"One model at a time: {' '.join(more)} is too much.")
 
 
 def _precision(header: gguf.Header) -> str:
@@ -142,7 +180,10 @@ def recommend_model(*, as_json: bool) -> None:
 @click.argument("name", required=False, shell_complete=options.models_here)
 @click.pass_context
 def verify(ctx: click.Context, *, name: str | None) -> None:
-    """Read a model's file, or all that are here, and compare it with what was published."""
+    """Compare a model's file with what was published.
+
+    Without NAME all files that are here.
+    """
     targets: list[str | Path] = [name] if name else [found.path for found in resolve.installed()]
     out = terminal.console()
     if not targets:

@@ -9,7 +9,6 @@ from types import TracebackType
 from typing import Self
 
 from rich.console import Console
-from rich.padding import Padding
 from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 from rich.syntax import Syntax
 from rich.table import Table
@@ -50,9 +49,10 @@ def is_narrow(out: Console) -> bool:
     return out.width < _NARROW
 
 
-def indented(text: str, n: int) -> Padding:
-    """Words that are broken between words only, all lines `n` columns from the left."""
-    return Padding(Text(text), (0, 0, 0, n))
+def print_indented(out: Console, text: str, n: int) -> None:
+    """Words that are broken between words only, all lines `n` columns from the left and none padded."""
+    for line in Text(text).wrap(out, out.width - n):
+        out.print(Text.assemble(" " * n, line))
 
 
 def plain(text: str, *, style: str = "") -> Text:

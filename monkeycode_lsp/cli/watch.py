@@ -90,6 +90,7 @@ async def suggestion(
     begin = time.perf_counter()
     give_up, patient_until = begin + _PATIENCE_S, begin + slow_s
     text, first_ms = "", 0.0
+    generated = Told("", "")
     while True:
         asked = time.perf_counter()
         reply, told = await _ask(client, sample, uri)
@@ -100,6 +101,8 @@ async def suggestion(
             await asyncio.sleep(_STARTING_S)  # the engine is starting: the model has not been asked yet
             begin = time.perf_counter()
             continue
+        if told.generated_tokens is not None:
+            generated = told  # not the last one for certain: an answer that became whole just now is recalled when asked again
         if reply != text:
             text = reply
             first_ms = first_ms or (told.at_s - begin) * 1e3
@@ -110,9 +113,9 @@ async def suggestion(
         return Seen(reason=told.reason, failed=told.outcome == "failed")
     return Seen(
         text=text,
-        first_ms=min(first_ms, told.first_ms or first_ms),  # what is seen comes in steps of the deadline; the engine knows better
+        first_ms=min(first_ms, generated.first_ms or first_ms),  # what is seen comes in steps of the deadline; the engine knows better
         total_ms=(told.at_s - begin) * 1e3,
-        n_tokens=told.generated_tokens,
+        n_tokens=generated.generated_tokens,
         again_ms=await _again(client, sample, uri, text),
     )
 

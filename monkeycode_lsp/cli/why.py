@@ -71,7 +71,7 @@ def _tell_narrowly(found: Sequence[Outcome], out: Console) -> None:
     for outcome in found:
         times = f"  {outcome.total_ms:.1f} ms  {stages(outcome)}".rstrip()
         out.print(Text.assemble(f"{_when(outcome):<8}  {outcome.place}  ", (_ended(outcome), _style(outcome)), times))
-        out.print(terminal.indented(outcome.reason, _INDENT))
+        terminal.print_indented(out, outcome.reason, _INDENT)
 
 
 def _ended(outcome: Outcome) -> str:

@@ -43,7 +43,7 @@ class PartFile:
     """
 
     def __init__(self, path: Path, *, report: Callable[[int, int], None]) -> None:
-        """Open or continue `path`; `report` hears how much of it has been read again."""
+        """Open or continue `path`; `report` hears how much of it has been read again, of how much that is here."""
         self.path = path
         self.size = 0
         self._digest = hashlib.sha256()

@@ -74,6 +74,7 @@ def _from_sources(job: Job, sources: Sequence[Source]) -> Path:
     answers: list[str] = []
     remedies: list[str] = []
     told = ""
+    job = _onward(job)
     for source in sources:
         try:
             path = _deliver(source, _announcing(job, f"{told}; taking it from {source.name}.") if told else job)
@@ -99,6 +100,19 @@ def _from_sources(job: Job, sources: Sequence[Source]) -> Path:
 def _sentence(source: Source, error: DownloadError) -> str:
     said = "does not answer" if isinstance(error, UnreachableError) else error.message.rstrip(".")
     return f"{source.name[:1].upper()}{source.name[1:]} {said}"
+
+
+def _onward(job: Job) -> Job:
+    """The same job, whose progress never goes back: a package counts as it arrives, and again when its piece is written out."""
+    most = 0
+
+    def progress(stage: str, done: int, total: int | None) -> None:
+        nonlocal most
+        if total is not None:
+            most = done = min(max(done, most), total)
+        job.progress(stage, done, total)
+
+    return msgspec.structs.replace(job, progress=progress)
 
 
 def _announcing(job: Job, sentence: str) -> Job:

@@ -6,6 +6,7 @@ Only files below our own folder are ever deleted.
 from __future__ import annotations
 
 import contextlib
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from monkeycode_lsp.models.sources import local_files
 from monkeycode_lsp.models.sources.local_files import Places
 
 SETTING = "local.model"
+_CALLED = f"The setting {SETTING}"
 
 
 class Installed(msgspec.Struct, frozen=True):
@@ -65,7 +67,7 @@ def resolve(
     folder: Path | None = None,
     places: Places | None = None,
     recommended: Callable[[], Entry] = _recommended,
-    called: str = f"The setting {SETTING}",
+    called: str = _CALLED,
 ) -> Path:
     """The GGUF file that `setting` means: a path, a catalogue name, an Ollama tag, or empty for the best one that is here.
 
@@ -103,7 +105,7 @@ def installed(folder: Path | None = None) -> tuple[Installed, ...]:
 def verify(model: str | Path, *, progress: Callable[[int, int], None] | None = None, folder: Path | None = None) -> Verdict:
     """Read the whole file, a path or a name, and compare it with what its makers published."""
     folder = folders.models() if folder is None else folder
-    path = Path(model) if isinstance(model, Path) else resolve(model, folder=folder)
+    path = Path(model) if isinstance(model, Path) else resolve(model, folder=folder, called="The argument")
     gguf.read(path)
     found = receipt.sha256(path, progress)
     by_hash = next((entry for entry in catalogue.entries() if entry.sha256 == found), None)
@@ -124,26 +126,41 @@ def verify(model: str | Path, *, progress: Callable[[int, int], None] | None = N
 def removable(name: str, *, folder: Path | None = None) -> Removed:
     """What `remove` would delete; nothing is deleted yet.  Raises `ModelError` where there is nothing."""
     folder = folders.models() if folder is None else folder
-    entry = catalogue.lookup(name)
-    file = entry.file if entry else Path(name).name
+    file = _file_called(name, folder)
     checked = receipt.read(folder, file)
     left = Path(checked.path) if checked is not None and Path(checked.path).parent != folder else None
-    doomed = [folder / file, folder / f"{file}.part", folder / f"{file}.damaged"]
-    found = [path for path in doomed if path.is_file()]
+    doomed = [folder / file, folder / f"{file}.part", folder / f"{file}.damaged", folder / f".{file}.wheels"]
+    found = [path for path in doomed if path.is_file() or (path.is_dir() and path.suffix == ".wheels")]
     if not found and left is None:
         raise ModelError(f"No model called {name} is in {folder}.", remedy="See `monkeycode model list`.")
-    return Removed(paths=tuple(found), bytes=sum(path.stat().st_size for path in found), left=left)
+    return Removed(paths=tuple(found), bytes=sum(map(_bytes, found)), left=left)
 
 
 def remove(name: str, *, folder: Path | None = None) -> Removed:
     """Delete a model and what is left of its downloads from our folder; another program's file stays."""
     folder = folders.models() if folder is None else folder
     doomed = removable(name, folder=folder)
+    file = _file_called(name, folder)
     for path in doomed.paths:
-        path.unlink()
-    entry = catalogue.lookup(name)
-    receipt.remove(folder, entry.file if entry else Path(name).name)
+        if path.is_dir():
+            shutil.rmtree(path)  # the wheels of a download that was cut off
+        else:
+            path.unlink()
+    receipt.remove(folder, file)
     return doomed
+
+
+def _file_called(name: str, folder: Path) -> str:
+    """The name in our folder of the file that `name` means, as it is, as the catalogue has it, or without its ending."""
+    if "/" not in name and "\\" not in name and (path := _ours(name, folder)) is not None:
+        return path.name
+    entry = catalogue.lookup(name)
+    return entry.file if entry else Path(name).name
+
+
+def _bytes(path: Path) -> int:
+    files = path.rglob("*") if path.is_dir() else [path]
+    return sum(file.stat().st_size for file in files if file.is_file())
 
 
 def _installed(name: str, file: str, entry: Entry | None, folder: Path) -> Installed | None:
@@ -177,16 +194,21 @@ def _best(folder: Path, where: Places, recommended: Callable[[], Entry]) -> Path
 
 def _is_path(text: str, folder: Path) -> bool:
     looks = text.startswith(("/", "~", ".")) or "\\" in text or Path(text).is_absolute()
-    return looks or Path(text).is_file() or (folder / text).is_file()
+    return looks or Path(text).is_file() or _ours(text, folder) is not None
+
+
+def _ours(name: str, folder: Path) -> Path | None:
+    """A file of our folder by its name, with or without its ending."""
+    return next((folder / file for file in (name, f"{name}.gguf") if name and (folder / file).is_file()), None)
 
 
 def _at(text: str, folder: Path, called: str) -> Path:
     path = Path(text).expanduser()
-    path = path if path.is_absolute() or path.exists() else folder / path
+    path = path if path.is_absolute() or path.exists() else _ours(text, folder) or folder / path
     if not path.exists():
         raise ModelError(
             f"{called} names {text}, and there is no such file.",
-            remedy="Correct the path, or leave it empty and run `monkeycode model pull`.",
+            remedy="Correct the path, or leave it empty and run `monkeycode model pull`." if called == _CALLED else "Correct the path.",
         )
     return path
 

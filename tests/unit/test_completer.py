@@ -336,3 +336,16 @@ async def test_a_stream_that_we_cut_still_tells_what_was_read_and_generated():
     pipeline = Pipeline(engine=Early([]))
     assert await pipeline.text("def f(a):\n    ret = ‸") == "return a"
     assert (pipeline.last.reused_tokens, pipeline.last.read_tokens, pipeline.last.generated_tokens) == (40, 2, 4)
+
+
+@pytest.mark.parametrize(("start_s", "reason"), [(0.08, "still starting"), (0.0, "completion.deadlineMs")])
+async def test_an_ask_that_the_engine_was_too_late_for_says_what_took_the_time(start_s, reason):
+    class Slow(ScriptedEngine):
+        async def ready(self):
+            await asyncio.sleep(start_s)
+            return await super().ready()
+
+    pipeline = Pipeline(engine=Slow([Answer(("x",), first_delay_ms=60_000)]), completion={"deadlineMs": 100})
+    assert await pipeline(DEF) == []
+    assert reason in pipeline.last.reason
+    await pipeline.completer.retire(close_engine=True)

@@ -107,7 +107,7 @@ def layers_that_fit(header: Header, memory_bytes: int) -> int:
 def _busy(facts: Facts) -> Iterator[Advice]:
     if facts.speed is not None and not facts.is_calm:
         yield Advice(
-            "speed",
+            "other work",
             f"{facts.speed.busy_cores:.1f} of {facts.hardware.cores} cores were at work for something else, so these figures are too low",
             "Run `monkeycode doctor` again when the machine is idle.",
         )
@@ -159,13 +159,13 @@ def _layers(facts: Facts) -> Iterator[Advice]:
     wanted = facts.settings.local.gpu_layers
     if fitting < every and not 0 < wanted <= fitting:
         yield Advice(
-            "GPU",
+            "GPU layers",
             f"about {fitting} of the model's {every} layers fit {gpu.name or 'the GPU'} ({_gb(gpu.memory_bytes)}); the rest is computed by the processor",
             "A smaller model, or local.kvType = q8_0 and fewer local.slots, make room.",
         )
     elif fitting >= every and 0 < wanted < every:
         yield Advice(
-            "GPU", f"local.gpuLayers is {wanted}, and all {every} layers fit {gpu.name or 'the GPU'}", "Set local.gpuLayers to -1."
+            "GPU layers", f"local.gpuLayers is {wanted}, and all {every} layers fit {gpu.name or 'the GPU'}", "Set local.gpuLayers to -1."
         )
 
 
@@ -179,11 +179,11 @@ def _model(facts: Facts) -> Iterator[Advice]:
     smaller = [other for other in others if other.parameters < entry.parameters]
     if larger:
         best = max(larger, key=lambda other: other.parameters)
-        yield Advice("model", f"this machine is quick enough for {best.title}, which knows more than {entry.title}", _pull(best))
+        yield Advice("larger model", f"this machine is quick enough for {best.title}, which knows more than {entry.title}", _pull(best))
     elif smaller and _margin(speed, entry, entry) < _TOO_SLOW:
         quick = [other for other in smaller if _margin(speed, entry, other) >= 1]
         best = max(quick or smaller[:1], key=lambda other: other.parameters)
-        yield Advice("model", f"{entry.title} is too slow to answer while you type here; {best.title} is quicker", _pull(best))
+        yield Advice("smaller model", f"{entry.title} is too slow to answer while you type here; {best.title} is quicker", _pull(best))
 
 
 def _margin(speed: Speed, entry: Entry, other: Entry) -> float:
@@ -212,7 +212,7 @@ def _convert(facts: Facts) -> Iterator[Advice]:
     share = precision.slow_share(header)
     if "amx" in facts.hardware.features and share > 0.5:  # noqa: PLR2004 - most of it
         yield Advice(
-            "model",
+            "precision",
             f"{share:.0%} of this file's weights are of types that AMX does not speed up; in Q8_0 such a model read prompts three times "
             "faster on a processor with AMX, at a third more memory",
             f"`monkeycode model convert {facts.entry.id if facts.entry else 'FILE'} --to q8_0`",

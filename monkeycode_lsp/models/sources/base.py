@@ -48,7 +48,9 @@ class Job(msgspec.Struct, frozen=True):
 
     def open_part(self) -> part.PartFile:
         """The unfinished file, continued where it was left."""
-        return part.PartFile(self.part_path, report=lambda done, total: self.progress("Checking what is already here", done, total))
+        return part.PartFile(
+            self.part_path, report=lambda done, total: self.progress("Checking what is already here", done, self.entry.bytes or total)
+        )
 
     def needs(self, n_bytes: int) -> None:
         """Refuse early what the disk cannot hold."""

@@ -46,6 +46,17 @@ def test_a_file_that_holds_secrets_is_not_served(run, tmp_path):
     assert "secrets" in done.stderr
 
 
+@pytest.mark.parametrize("setting", ["enabled=false", "completion.deadlineMs=1000"])
+def test_an_engine_that_is_not_needed_is_not_started(run, tmp_path, setting):
+    (tmp_path / ".env").write_text("PASSWORD=\n", encoding="utf-8")
+    script = tmp_path / "script.json"
+    script.write_text("no script", encoding="utf-8")  # an engine that gets as far as this fails
+    where = ("--engine", "scripted", "--setting", f"scripted.script={script}", "--setting", setting)
+    done = run("complete", f"{tmp_path / '.env'}:1:10", *where)
+    assert done.exit_code == 1
+    assert done.stderr.startswith("Nothing to suggest: ")
+
+
 def test_an_engine_that_cannot_answer_says_why(run, file, tmp_path):
     script = tmp_path / "script.json"
     script.write_text('[{"fault": "unavailable"}]', encoding="utf-8")

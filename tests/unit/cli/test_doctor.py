@@ -143,11 +143,9 @@ async def test_a_build_without_the_gpu_is_a_warning_with_the_command(native):
     assert "not nvcc" in found["best build"].found
 
 
-async def test_what_the_best_build_is_and_how_to_get_it_is_always_told(native):
+async def test_of_the_best_build_nothing_is_said_where_it_is_here(native):
     found = await tuning(machine(), native)
-    assert set(found) == {"best build"}
-    assert found["best build"].found == "Built for this processor."
-    assert "monkeycode engine install --rebuild" in found["best build"].remedy
+    assert found == {}
 
 
 async def test_the_prebuilt_engine_says_what_it_lacks():
@@ -155,6 +153,13 @@ async def test_the_prebuilt_engine_says_what_it_lacks():
     found = await tuning(machine(), prebuilt)
     assert "drafts" in found["prebuilt engine"].found
     assert "AVX512 unused" in found["prebuilt engine"].found
+
+
+async def test_beside_the_prebuilt_engine_the_full_one_is_proposed_once():
+    prebuilt = Runtime("managed", "prebuilt", installed=True, state="works", abilities=abilities.read("CPU : AVX2 = 1"))
+    tips = await checks.check_tuning(config.Config(), machine(Gpu("cuda", "Card")), prebuilt, measure=False)
+    assert not any("engine install" in tip.remedy for tip in tips)  # the row of the engine that is missing says it
+    assert any("not nvcc" in tip.found for tip in tips)
 
 
 async def test_settings_that_do_not_suit_the_machine_are_told(native):
@@ -180,6 +185,30 @@ def test_quick_tests_and_measures_nothing(run, tmp_path, monkeypatch, home):
     assert "not tested" in found["llama-server (prebuilt engine)"]["found"]
     assert "speed" not in found
     assert not (tmp_path / "started").exists()
+
+
+def test_quick_does_not_say_that_what_it_did_not_test_works(run, tmp_path, monkeypatch, home):
+    server = tmp_path / "llama-server"
+    server.write_text("#!/bin/sh\n", encoding="utf-8")
+    server.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    (home / "models").mkdir(parents=True)
+    (home / "models" / catalogue.default().file).write_bytes(samples.gguf())
+    done = run("doctor", "--quick")
+    assert done.exit_code == 0, done.stdout
+    last = done.stdout.splitlines()[-1]
+    assert "was not tested" in last
+    assert "works" not in last
+
+
+def test_no_two_rows_have_the_same_name_and_no_line_is_padded(run, user_settings):
+    user_settings("nonsense = 1\nrubbish = 2\n")
+    told = json.loads(run("doctor", "--json").stdout)["findings"]
+    names = [finding["subject"] for finding in told]
+    assert len(names) == len(set(names))
+    lines = run("doctor").stdout.splitlines()
+    assert [line for line in lines if line != line.rstrip()] == []
+    assert any("rubbish" in line for line in lines)
 
 
 def test_a_speed_is_told_in_words():

@@ -23,7 +23,18 @@ def test_print_shows_the_line_and_runs_nothing(run):
     assert done.stderr.startswith("# ")
 
 
-def test_without_a_terminal_nothing_is_installed_unasked(run):
+def test_what_is_installed_already_is_not_installed_again(run, monkeypatch, tmp_path):
+    (tmp_path / "llama_cpp.py").write_text("", encoding="utf-8")
+    monkeypatch.delitem(sys.modules, "llama_cpp", raising=False)
+    monkeypatch.syspath_prepend(tmp_path)
+    done = run("engine", "install", "--yes")
+    assert done.exit_code == 0
+    (line,) = done.stdout.splitlines()
+    assert "installed already" in line
+    assert line.endswith("monkeycode engine install --rebuild")
+
+
+def test_without_a_terminal_nothing_is_installed_unasked(run, nothing_installed):
     done = run("engine", "install")
     assert done.exit_code == 1
     assert "Run it with --yes." in done.stderr

@@ -51,6 +51,34 @@ def test_remove_asks_and_a_no_keeps_it(run, own):
     assert f"Removed {own}" in done.stdout
 
 
+def test_a_model_of_ours_needs_no_ending(run, own):
+    assert run("model", "path", "mine").stdout.strip() == str(own)
+    assert run("model", "remove", "mine", "--yes").exit_code == 0
+    assert not own.exists()
+
+
+def test_path_blames_the_argument_and_not_the_setting(run):
+    for name in ("7b", "nonesuch"):
+        done = run("model", "path", name)
+        assert done.stderr.startswith(f"Error: The argument names {name}, ")
+        assert "local.model" not in done.stderr
+
+
+def test_path_without_a_name_is_that_of_the_model_that_is_set(run, own, user_settings):
+    user_settings('[local]\nmodel = "mine.gguf"\n')
+    assert run("model", "path").stdout.strip() == str(own)
+
+
+def test_remove_of_a_download_that_was_cut_off_takes_its_wheels_too(run, home):
+    file = catalogue.default().file
+    (home / "models" / f".{file}.wheels" / "work").mkdir(parents=True)
+    (home / "models" / f".{file}.wheels" / "work" / "half").write_bytes(bytes(3_000_000))
+    (home / "models" / f"{file}.part").write_bytes(bytes(2_000_000))
+    done = run("model", "remove", catalogue.DEFAULT_ID, "--yes")
+    assert "5 MB are free again." in done.stdout
+    assert list((home / "models").iterdir()) == []
+
+
 def test_recommend_names_a_model_and_the_reason(run):
     found = json.loads(run("model", "recommend", "--json").stdout)
     assert catalogue.lookup(found["id"]) is not None
@@ -128,6 +156,19 @@ def test_convert_of_what_is_not_here_says_so(run):
     assert done.exit_code == 1
     assert "SOURCE names 1.5b" in done.stderr
     assert "monkeycode model pull" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "option"), [(["0.5b", "q4_k_m"], "--to q4_k_m"), (["q4"], "--to q4_k_m"), (["Q8_0"], "--to q8_0"), (["0.5b", "fp16"], "--to f16")]
+)
+def test_a_precision_in_the_place_of_a_model_is_not_taken_for_one(run, arguments, option):
+    done = run("model", "convert", *arguments)
+    assert done.exit_code == 2
+    assert f"Did you mean `{option}`?" in done.stderr
+
+
+def test_convert_takes_one_model(run):
+    assert "One model at a time" in run("model", "convert", "0.5b", "7b").stderr
 
 
 def test_convert_without_the_full_engine_says_how_to_get_it(run, small, monkeypatch):
