@@ -162,3 +162,10 @@ def test_given_tokens_that_the_grammar_forbids_are_refused_in_words(runtime, sam
     with pytest.raises(GenerationError) as caught:
         sampler("root ::= [0-9]+").draw(row, runtime.tokenize("zebra")[:1])
     assert caught.value.kind == "grammar"
+
+
+@pytest.mark.parametrize("grammar", ["root ::= " + "(" * 200_000 + '"a"' + ")" * 200_000, 'root ::= "' + "a" * 100_000 + '"'])
+def test_a_grammar_that_would_end_the_process_is_refused(sampler, grammar):
+    with pytest.raises(GenerationError) as caught:
+        sampler(grammar)
+    assert caught.value.kind == "grammar"

@@ -179,11 +179,11 @@ def _model(facts: Facts) -> Iterator[Advice]:
     smaller = [other for other in others if other.parameters < entry.parameters]
     if larger:
         best = max(larger, key=lambda other: other.parameters)
-        yield Advice("larger model", f"this machine is quick enough for {best.title}, which knows more than {entry.title}", _pull(best))
+        yield Advice("another model", f"this machine is quick enough for {best.title}, which knows more than {entry.title}", _pull(best))
     elif smaller and _margin(speed, entry, entry) < _TOO_SLOW:
         quick = [other for other in smaller if _margin(speed, entry, other) >= 1]
         best = max(quick or smaller[:1], key=lambda other: other.parameters)
-        yield Advice("smaller model", f"{entry.title} is too slow to answer while you type here; {best.title} is quicker", _pull(best))
+        yield Advice("another model", f"{entry.title} is too slow to answer while you type here; {best.title} is quicker", _pull(best))
 
 
 def _margin(speed: Speed, entry: Entry, other: Entry) -> float:

@@ -23,7 +23,7 @@ from monkeycode_lsp.engines.local.host.link import Answer, LinkLostError, Patien
 from monkeycode_lsp.engines.local.host.tenant import PAUSES_S, Tenant
 from monkeycode_lsp.engines.local.ladder import Attempt, Fall
 from monkeycode_lsp.engines.local.options import load_options
-from monkeycode_lsp.errors import ContextOverflowError, EngineUnavailableError, StreamBrokenError
+from monkeycode_lsp.errors import ContextOverflowError, EngineRefusedError, EngineUnavailableError, StreamBrokenError
 
 
 class _Native:
@@ -147,5 +147,7 @@ def _ask(running: Running, prompt: Prompt) -> Answer:
     """Send a prompt.  Raises `ContextOverflowError` for one that fits no frame, and so no window."""
     try:
         return running.link.ask(lambda number: translate.generate(number, prompt))
-    except wire.FrameError as exc:
+    except wire.FrameTooLongError as exc:
         raise ContextOverflowError("The prompt is too long for any model.", limit_tokens=running.ready.context_tokens) from exc
+    except wire.FrameError as exc:
+        raise EngineRefusedError(f"The prompt cannot be sent to the engine: {exc}.") from exc

@@ -24,6 +24,10 @@ class FrameError(ValueError):
     """The other side sent something that is no frame of ours; the connection cannot be used any more."""
 
 
+class FrameTooLongError(FrameError):
+    """A message is over the limit."""
+
+
 class Hello(msgspec.Struct, frozen=True, tag="hello"):
     """A client's first frame."""
 
@@ -241,10 +245,13 @@ T = TypeVar("T")
 
 
 def encode(message: FromClient | FromWorker) -> bytes:
-    """One frame.  Raises `FrameError` for a message over the limit."""
-    body = _encoder.encode(message)
+    """One frame.  Raises `FrameError` for a message that cannot be sent, `FrameTooLongError` for one over the limit."""
+    try:
+        body = _encoder.encode(message)
+    except (UnicodeEncodeError, OverflowError) as exc:
+        raise FrameError(f"it holds what no frame can hold ({exc})") from exc
     if len(body) > MAX_FRAME_BYTES:
-        raise FrameError(f"a frame of {len(body)} bytes is over the limit of {MAX_FRAME_BYTES}")
+        raise FrameTooLongError(f"a frame of {len(body)} bytes is over the limit of {MAX_FRAME_BYTES}")
     return len(body).to_bytes(_HEADER_BYTES, "big") + body
 
 

@@ -159,7 +159,8 @@ def test_convert_of_what_is_not_here_says_so(run):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "option"), [(["0.5b", "q4_k_m"], "--to q4_k_m"), (["q4"], "--to q4_k_m"), (["Q8_0"], "--to q8_0"), (["0.5b", "fp16"], "--to f16")]
+    ("arguments", "option"),
+    [(["0.5b", "q4_k_m"], "--to q4_k_m"), (["q4"], "--to q4_k_m"), (["Q8_0"], "--to q8_0"), (["0.5b", "fp16"], "--to f16")],
 )
 def test_a_precision_in_the_place_of_a_model_is_not_taken_for_one(run, arguments, option):
     done = run("model", "convert", *arguments)

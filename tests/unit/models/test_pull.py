@@ -69,6 +69,27 @@ def test_the_first_source_that_has_it_ends_the_search(tmp_path, heard):
     assert (first.n_asked, second.n_asked, third.n_asked) == (1, 1, 0)
 
 
+class Wavers(Says):
+    """A source that counts a piece when it arrives, and once more from its start when it is written out."""
+
+    def deliver(self, job):
+        for share in (0.0, 0.5, 0.25, 0.5, 1.0, 0.5):
+            job.progress("Downloading", int(share * len(self.content)), len(self.content))
+        return super().deliver(job)
+
+
+def test_progress_never_goes_back_within_a_source_or_from_one_to_the_next(tmp_path, heard):
+    (tmp_path / f"{ENTRY.file}.part").write_bytes(CONTENT[:1000])
+    gives_up = Wavers("one", content=CONTENT)
+    gives_up.error = DownloadError("no")
+    with pytest.raises(DownloadError):
+        pull.pull(ENTRY, progress=heard, sources=[gives_up, Wavers("two", content=b"no")], folder=tmp_path)
+    done = [done for _, done, total in heard.calls if total is not None]
+    assert "Checking what is already here" in heard.stages
+    assert len(set(done)) > 2
+    assert done == sorted(done)
+
+
 def test_when_none_has_it_the_error_lists_what_each_said(tmp_path, heard):
     sources = [Says("the attic", DownloadError("is empty.")), Says("the shop", DownloadError("is closed.", remedy="Come back tomorrow."))]
     with pytest.raises(DownloadError) as caught:

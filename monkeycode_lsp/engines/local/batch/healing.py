@@ -17,11 +17,12 @@ class Pieces:
     def __init__(self, pieces: Sequence[bytes]) -> None:
         self._tokens = array("i", sorted((token for token, piece in enumerate(pieces) if piece), key=pieces.__getitem__))
         self._pieces = [pieces[token] for token in self._tokens]
+        self._longest = max(map(len, self._pieces), default=0)
 
     def fitting(self, text: bytes) -> list[int]:
         """The tokens that begin with `text` or that `text` begins with, without those that have no bytes."""
         fitting: list[int] = []
-        for n_bytes in range(1, len(text)):
+        for n_bytes in range(1, min(len(text), self._longest + 1)):
             beginning = text[:n_bytes]
             # The smallest bytes that are larger: the range holds what equals `beginning`.
             fitting += self._between(beginning, beginning + b"\0")

@@ -20,6 +20,8 @@ from monkeycode_lsp.engines.local.decoder import GenerationError
 from monkeycode_lsp.engines.local.wire import Delta, Done, Generate
 
 Finish = Literal["stop", "length", "cancelled"]
+_TOKEN_CHARACTERS = 32
+"""No text has as many in every token.  What is longer is refused unread: cutting it into tokens holds up all others."""
 LEAST_ANSWER = 16
 """A prompt that leaves less room than this (or than it asks for) is refused, so that the caller shortens it."""
 
@@ -36,13 +38,14 @@ class Run:
         self.is_cancelled = is_cancelled
         self.number = number
         """Its place in the order of arrival."""
+        _check_length(ask, runtime.context_tokens)
         self.tokens = prompt_tokens(runtime, ask.segments)
         self.n_prompt = len(self.tokens)
         room = runtime.context_tokens - self.n_prompt
         if room < min(ask.max_tokens, LEAST_ANSWER):
             limit = runtime.context_tokens
             raise GenerationError("overflow", f"The prompt has {self.n_prompt} tokens, the window {limit}.", limit_tokens=limit)
-        self.most_generated = min(ask.max_tokens, room)
+        self.most_generated = min(max(0, ask.max_tokens), room)
         self.slot: Slot | None = None
         self.n_passed = 0
         """Newer asks of the same document."""
@@ -58,7 +61,7 @@ class Run:
         self.is_alone = ask.sampling.temperature > 0 and ask.sampling.seed is not None
         """Whether its tokens are decoded one by one: seeded dice must fall the same way again, whatever the rounding."""
         self._runtime = runtime
-        self._sampler: Sampler | None = runtime.sampler(ask) if ask.max_tokens else None
+        self._sampler: Sampler | None = runtime.sampler(ask) if self.most_generated else None
         self._assembler = Assembler(ask.stop)
         self._healing = Healing(b"" if ask.grammar else ask.heal.encode("utf-8", errors="replace"))  # a grammar says itself how to begin
         self._reused: int | None = None
@@ -160,3 +163,11 @@ class Run:
         if self._sampler is not None:
             self._sampler.close()
             self._sampler = None
+
+
+def _check_length(ask: Generate, context_tokens: int) -> None:
+    n_characters = sum(len(segment.text) for segment in ask.segments)
+    if n_characters > context_tokens * _TOKEN_CHARACTERS:
+        raise GenerationError(
+            "overflow", f"The prompt has {n_characters} characters, the window {context_tokens} tokens.", limit_tokens=context_tokens
+        )

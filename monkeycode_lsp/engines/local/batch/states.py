@@ -11,7 +11,8 @@ import logging
 import os
 import tempfile
 import time
-from collections.abc import Iterable
+from array import array
+from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -34,7 +35,7 @@ class _Header(msgspec.Struct, frozen=True):
     tokens: tuple[int, ...]
     n_bytes: int
     digest: bytes
-    """Of the bytes: the library takes damaged ones without a word."""
+    """Of tokens and bytes: the library takes damaged ones without a word."""
 
 
 def read(folder: Path, scope: str) -> list[Entry]:
@@ -67,7 +68,7 @@ def write(folder: Path, scope: str, entries: Iterable[Entry], *, most_bytes: int
     try:
         folders.private(folder)
         for entry, state in reversed(kept):
-            _write(folder, _Header(scope, tuple(entry.tokens), len(state), _digest(state)), state)
+            _write(folder, _Header(scope, tuple(entry.tokens), len(state), _digest(entry.tokens, state)), state)
     except OSError as exc:
         logger.warning("KV states could not be kept on disk: %s.", exc.strerror)
 
@@ -104,7 +105,7 @@ def _state(path: Path, header: _Header) -> bytes | None:
     except OSError:
         return None
     state = data[-header.n_bytes :]
-    return state if _digest(state) == header.digest else None
+    return state if _digest(header.tokens, state) == header.digest else None
 
 
 def _prune(folder: Path) -> None:
@@ -115,8 +116,8 @@ def _prune(folder: Path) -> None:
                 path.unlink()
 
 
-def _digest(state: bytes) -> bytes:
-    return hashlib.blake2b(state, digest_size=16).digest()
+def _digest(tokens: Sequence[int], state: bytes) -> bytes:
+    return hashlib.blake2b(array("q", tokens).tobytes() + state, digest_size=16).digest()
 
 
 def _age(path: Path) -> float:

@@ -7,6 +7,7 @@ log-probability is always the model's own: of the raw row, at temperature 1.
 from __future__ import annotations
 
 import ctypes
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -25,6 +26,9 @@ Logits = npt.NDArray[np.float32]
 Entries = npt.NDArray[np.void]
 _ENTRY = np.dtype([("id", "<i4"), ("logit", "<f4"), ("p", "<f4")])
 """llama.cpp's `llama_token_data`."""
+_MOST_GRAMMAR = 65_536
+_DEEPEST_GRAMMAR = 100
+"""llama.cpp reads a grammar recursively: a deeper one would end the process."""
 _NEGLIGIBLE = 23.0
 """Tokens e^-23 times as likely as the likeliest one: a whole vocabulary of them is nothing to `top_p`."""
 
@@ -140,8 +144,15 @@ def _penalties(vocabulary: Vocabulary, ask: Generate) -> Any:
     return llama_cpp.llama_sampler_init_penalties(vocabulary.n_tokens, ask.max_tokens, ask.sampling.repeat_penalty, 0.0, 0.0)
 
 
+def _depth(grammar: str) -> int:
+    """How many parentheses are open at most."""
+    return max(itertools.accumulate({"(": 1, ")": -1}.get(letter, 0) for letter in grammar), default=0)
+
+
 def _grammar(vocabulary: Vocabulary, text: str) -> Any:
     LOG.complaints.clear()
+    if len(text) > _MOST_GRAMMAR or _depth(text) > _DEEPEST_GRAMMAR:
+        raise GenerationError("grammar", "It is too long or too deeply nested.")
     # A null character would end the text for llama.cpp, and what is left of it could mean something else.
     data = text.encode("utf-8", errors="replace")
     grammar = None if b"\0" in data else llama_cpp.llama_sampler_init_grammar(vocabulary.handle, data, b"root")

@@ -122,14 +122,14 @@ def test_as_many_layers_as_fit_beside_the_buffers(memory_gb, layers):
 def test_layers_and_memory_that_do_not_suit_each_other_are_told(memory_gb, wanted, words):
     gpus = (msgspec.structs.replace(CARD, memory_bytes=memory_gb * GB),)
     large = model(n_layers=28, n_bytes=int(4.7 * GB))
-    assert words in one("GPU", abilities=CUDA, hardware=machine(gpus=gpus), header=large, settings=settings(gpu_layers=wanted)).words
+    assert words in one("GPU layers", abilities=CUDA, hardware=machine(gpus=gpus), header=large, settings=settings(gpu_layers=wanted)).words
 
 
 @pytest.mark.parametrize(("memory_gb", "wanted"), [(4, 10), (24, -1), (24, 29), (24, 99)])
 def test_layers_that_fit_are_left_alone(memory_gb, wanted):
     gpus = (msgspec.structs.replace(CARD, memory_bytes=memory_gb * GB),)
     large = model(n_layers=28, n_bytes=int(4.7 * GB))
-    assert check("GPU", abilities=CUDA, hardware=machine(gpus=gpus), header=large, settings=settings(gpu_layers=wanted)) == []
+    assert check("GPU layers", abilities=CUDA, hardware=machine(gpus=gpus), header=large, settings=settings(gpu_layers=wanted)) == []
 
 
 @pytest.mark.parametrize(
@@ -147,21 +147,21 @@ def test_layers_that_fit_are_left_alone(memory_gb, wanted):
     ],
 )
 def test_the_model_follows_the_measured_speed(here, read, generated, advised):
-    told = check("model", speed=speed(read, generated), entry=catalogue.find(here), header=model(Q4_K=1))
+    told = check("another model", speed=speed(read, generated), entry=catalogue.find(here), header=model(Q4_K=1))
     names = [] if advised is None else [catalogue.find(advised).id]
     assert [tip.remedy for tip in told] == [f'`monkeycode model pull {name}`, then local.model = "{name}"' for name in names]
 
 
 def test_a_larger_model_needs_its_memory_too():
     quick = {"speed": speed(8000, 400), "entry": catalogue.find("0.5b")}
-    assert "1.5B" in one("model", hardware=machine(memory_gb=4), **quick).words
-    assert check("model", hardware=machine(memory_gb=2), **quick) == []
+    assert "1.5B" in one("another model", hardware=machine(memory_gb=4), **quick).words
+    assert check("another model", hardware=machine(memory_gb=2), **quick) == []
     small_card = machine(gpus=(msgspec.structs.replace(CARD, memory_bytes=3 * GB),))
-    assert "1.5B" in one("model", hardware=small_card, abilities=CUDA, **quick).words
+    assert "1.5B" in one("another model", hardware=small_card, abilities=CUDA, **quick).words
 
 
 def test_no_restricted_model_is_advised():
-    told = check("model", speed=speed(100_000, 9_000), entry=catalogue.find("0.5b"))
+    told = check("another model", speed=speed(100_000, 9_000), entry=catalogue.find("0.5b"))
     restricted = [entry.id for entry in catalogue.entries() if entry.restricted]
     assert restricted
     assert not any(name in tip.remedy for tip in told for name in restricted)
@@ -169,24 +169,24 @@ def test_no_restricted_model_is_advised():
 
 def test_speeds_of_a_busy_machine_choose_nothing():
     told = check(speed=speed(20, 2, busy=4.0), entry=catalogue.find("7b"))
-    assert [tip.subject for tip in told] == ["speed"]
+    assert [tip.subject for tip in told] == ["other work"]
     assert "4.0 of 8 cores were at work" in told[0].words
 
 
 def test_where_the_system_does_not_say_how_busy_it_is_the_speeds_are_believed():
-    assert check("model", speed=speed(20, 2, busy=None), entry=catalogue.find("7b"))
+    assert check("another model", speed=speed(20, 2, busy=None), entry=catalogue.find("7b"))
 
 
 def test_converting_is_advised_only_where_a_gain_was_measured():
     mostly_q5_0 = model(Q5_0=62, Q8_0=22, Q4_K=16)
     with_amx = machine(features=("avx2", "avx512", "amx"))
     entry = catalogue.find("0.5b")
-    tip = one("model", header=mostly_q5_0, abilities=AMX, hardware=with_amx, entry=entry)
+    tip = one("precision", header=mostly_q5_0, abilities=AMX, hardware=with_amx, entry=entry)
     assert "62%" in tip.words
     assert tip.remedy == f"`monkeycode model convert {entry.id} --to q8_0`"
-    assert check("model", header=mostly_q5_0, abilities=AVX512, entry=entry) == []
-    assert check("model", header=mostly_q5_0, abilities=AMX, hardware=with_amx, entry=entry, kind="managed") == []
-    assert check("model", header=model(Q8_0=100), abilities=AMX, hardware=with_amx, entry=entry) == []
+    assert check("precision", header=mostly_q5_0, abilities=AVX512, entry=entry) == []
+    assert check("precision", header=mostly_q5_0, abilities=AMX, hardware=with_amx, entry=entry, kind="managed") == []
+    assert check("precision", header=model(Q8_0=100), abilities=AMX, hardware=with_amx, entry=entry) == []
 
 
 @pytest.mark.parametrize(

@@ -539,3 +539,15 @@ def test_no_edit_no_cancel_and_no_company_ever_changes_an_answer(edits, slots, d
         whole = alone(text)
         end = loop.end(job)
         assert loop.text(job) == (whole[: len(loop.text(job))] if end.finish == "cancelled" else whole)
+
+
+def test_a_prompt_that_cannot_fit_is_refused_before_it_is_cut_into_tokens():
+    loop = Loop(context_tokens=100)
+    loop.runtime.tokenize = None
+    _, failed = loop.answer("x" * 5_000)
+    assert (failed.kind, failed.limit_tokens) == ("overflow", 100)
+
+
+def test_fewer_than_no_tokens_are_none():
+    text, done = Loop().answer("hello", max_tokens=-5)
+    assert (text, done.generated) == ("", 0)

@@ -38,14 +38,16 @@ async def test_the_status_is_told_to_people_and_to_programs(engine, prompt, say,
     code, out, _ = await monkeycode("status", "--json")
     [told] = json.loads(out)
     assert code == 0
-    assert (told["pid"], told["engine"], told["model"], told["path"]) == (pid, "native", "stub Q0", str(model))
+    assert (told["pid"], told["engine"], told["model"], told["path"]) == (pid, "native", model.name, str(model))
+    assert told["name"] == "stub Q0"
     assert (told["answers"], told["windows"], told["running"], told["totals"]["generated"]) == (True, 1, 0, 3)
     assert told["memoryBytes"] is None or told["memoryBytes"] > 1_000_000
     _, out, _ = await monkeycode("status")
-    head, row = out.splitlines()
-    assert head.split()[:5] == ["pid", "engine", "model", "up", "windows"]
-    assert row.split()[:4] == [str(pid), "native", "stub", "Q0"]
-    assert row.split()[6:8] == ["1", "0"]
+    head, row, _, done, counts, meaning = (line.split() for line in out.splitlines())
+    assert head == ["pid", "engine", "up", "memory", "windows", "asks", "model"]
+    assert (row[:2], row[-3:]) == ([str(pid), "native"], ["1", "0", model.name])
+    assert (done, counts[0], counts[3]) == (["pid", "reused", "read", "written", "drafts"], str(pid), "3")
+    assert {f"{word}" for word in done[1:]} <= set(meaning)
 
 
 async def test_the_log_shows_the_last_lines_and_says_where_they_are_from(engine, prompt, say, home):
@@ -61,7 +63,7 @@ async def test_stop_ends_the_process_and_says_so(engine, prompt, say, empty):
     asked = engine(settings=LINGERS)
     await say(asked, prompt())
     pid = asked._tenant.running.link.pid
-    assert await monkeycode("stop") == (0, f"The native engine process {pid} (stub Q0) has left.\n", "")
+    assert await monkeycode("stop") == (0, f"The native engine process {pid} (model.gguf) has left.\n", "")
     assert not control.is_running(pid)
     await empty()
 

@@ -77,3 +77,7 @@ def test_any_fitting_tokens_spell_the_beginning_and_lose_nothing(text, data):
         said += piece
         new += healing.take(piece)
     assert said == beginning + new
+
+
+def test_a_text_longer_than_any_token_costs_no_more_than_one():
+    assert Pieces([b"a", b"ab", b"b"]).fitting(b"ab" * 500_000) == [0, 1]

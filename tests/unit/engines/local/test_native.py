@@ -515,3 +515,10 @@ def test_the_editors_side_never_imports_the_library():
         "raise SystemExit(bool({'llama_cpp', 'numpy'} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+async def test_a_prompt_that_no_frame_can_hold_is_refused_in_words_and_the_next_ask_is_answered(engine, prompt, say):
+    one = engine()
+    with pytest.raises(EngineRefusedError, match="cannot be sent"):
+        await say(one, prompt(heal="\udc80"))
+    assert await say(one, prompt()) == "abc"

@@ -71,6 +71,15 @@ def test_a_state_with_one_wrong_byte_is_not_used(tmp_path):
     assert found(tmp_path) == {(1,): None}
 
 
+def test_a_state_with_one_wrong_token_is_not_used(tmp_path):
+    write(tmp_path, entry((1, 2, 3), b"x" * 100))
+    (path,) = tmp_path.glob("*.kv")
+    data = path.read_bytes()
+    at = data.index(bytes([1, 2, 3]))
+    path.write_bytes(data[:at] + bytes([1, 2, 4]) + data[at + 3 :])
+    assert found(tmp_path) == {(1, 2, 4): None}
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="modes are of POSIX")
 def test_only_the_user_can_read_them(tmp_path):
     write(tmp_path / "kv", entry((1,), b"x"))

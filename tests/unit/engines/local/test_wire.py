@@ -88,3 +88,9 @@ def test_a_message_over_the_limit_is_not_sent():
 def test_what_only_a_worker_says_is_refused_from_a_client():
     with pytest.raises(wire.FrameError, match="know"):
         wire.frames_from_client().feed(wire.encode(wire.Delta(1, "x", 1, 0.0)))
+
+
+@pytest.mark.parametrize("more", [{"heal": "\udc80"}, {"sampling": Sampling(seed=2**70)}])
+def test_what_no_frame_can_hold_is_a_frame_error(more):
+    with pytest.raises(wire.FrameError):
+        wire.encode(wire.Generate(1, (), **more))
