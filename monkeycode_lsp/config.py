@@ -39,8 +39,8 @@ class Local(msgspec.Struct, frozen=True, rename="camel"):
     """The model's window, for each slot: prompt and answer."""
     batch_tokens: Annotated[int, Meta(ge=16, le=4096)] = 128
     """Most prompt tokens read in one go: what an urgent ask waits for, where a GPU cannot be interrupted."""
-    threads: Count = 0
-    """0: the number of physical cores."""
+    threads: Annotated[int, Meta(ge=0, le=1024)] = 0
+    """0: the number of physical cores; never more than the processors that the engine may use."""
     nice: Annotated[int, Meta(ge=0, le=19)] = 5
     """How far the engine steps back behind other programs, such as the editor; 0: not at all."""
     affinity: str = ""
@@ -67,7 +67,7 @@ class Local(msgspec.Struct, frozen=True, rename="camel"):
     """Keep those states on disk when the engine leaves.  They hold the text that the model has read."""
     runtime: Literal["auto", "native", "managed"] = "auto"
     """native: llama-cpp-python in a child process; managed: a prebuilt llama-server."""
-    idle_minutes: Count = 15
+    idle_minutes: Annotated[int, Meta(ge=0, le=525_600)] = 15
     """The engine process leaves after so long without an ask; 0: never."""
     linger_seconds: Annotated[int, Meta(ge=0, le=86_400)] = 30
     """The engine process stays so long after its last window was closed: the next one is warm."""

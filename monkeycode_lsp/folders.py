@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import stat
 import sys
 from pathlib import Path
 
@@ -39,13 +41,25 @@ def state() -> Path:
 
 def runtime() -> Path:
     """Private sockets; created with mode 0700, emptied at log-out on most systems."""
-    if sys.platform.startswith("linux") and not os.environ.get("XDG_RUNTIME_DIR"):
-        # platformdirs would take a folder in /tmp, which another user may have made before us, and warn.
-        return _folder("run", str(Path(platformdirs.user_cache_dir(NAME, appauthor=False)) / "run"))
-    return _folder("run", platformdirs.user_runtime_dir(NAME, appauthor=False))
+    if sys.platform == "win32":
+        return _folder("run", platformdirs.user_runtime_dir(NAME, appauthor=False))
+    # Where nothing useful is set platformdirs would warn and take a folder in /tmp, which may be another user's.
+    given = Path(os.environ.get("XDG_RUNTIME_DIR", ""))
+    with contextlib.suppress(OSError):
+        if given.is_absolute() and is_private(given):
+            return _folder("run", str(given / NAME))
+    return _folder("run", str(Path(platformdirs.user_cache_dir(NAME, appauthor=False)) / "run"))
 
 
 def private(folder: Path) -> Path:
     """Create `folder` for this user only and return it."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     return folder
+
+
+def is_private(path: Path) -> bool:
+    """Whether it is a folder that only this user can use.  Raises `OSError`."""
+    found = path.lstat()
+    if sys.platform == "win32":
+        return stat.S_ISDIR(found.st_mode)  # the user's own folders are private there
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o077

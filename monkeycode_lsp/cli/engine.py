@@ -12,7 +12,7 @@ from rich.console import Console
 
 from monkeycode_lsp import folders, settings
 from monkeycode_lsp.cli import place, processes, runtimes, terminal
-from monkeycode_lsp.engines.local import selftest
+from monkeycode_lsp.engines.local import selftest, verdict
 from monkeycode_lsp.engines.local.host import control, logfile, registry
 from monkeycode_lsp.errors import EngineUnavailableError
 from monkeycode_lsp.models import build, hardware, package_client
@@ -35,8 +35,11 @@ def engine() -> None:
 def install(ctx: click.Context, *, only_print: bool, portable: bool, rebuild: bool, yes: bool) -> None:
     """Build the full engine for this machine's hardware."""
     if not (only_print or rebuild) and selftest.is_installed():
-        click.echo("The full engine is installed already.  To build it anew: monkeycode engine install --rebuild")
-        return
+        if version := _loadable():
+            what = f"llama-cpp-python {version}"
+            click.echo(f"The full engine is installed already ({what}).  To build it anew: monkeycode engine install --rebuild")
+            return
+        rebuild = True
     client = package_client.installer()
     if client is None:
         raise EngineUnavailableError("Neither pip nor uv is here to install anything.", remedy="Run `python -m ensurepip` and try again.")
@@ -91,7 +94,11 @@ def status(*, as_json: bool) -> None:
 @click.argument("pid", type=int, required=False)
 @click.option("--all", "every", is_flag=True, help="All of them, if there are several.")
 def stop(*, pid: int | None, every: bool) -> None:
-    """End an engine process.  The next ask starts another."""
+    """End an engine process.  The next ask starts another.
+
+    That one tries anew what is slower because a start failed once.
+    """
+    verdict.forget()
     running = [(place, note) for place, note in registry.all_notes() if pid in {None, note.pid}]
     if pid is not None and not running:
         raise EngineUnavailableError(f"No engine process has the number {pid}.", remedy="See `monkeycode engine status`.")
@@ -113,6 +120,15 @@ def log(*, n_lines: int) -> None:
     click.echo(f"# {logs[0]}", err=True)
     for line in logfile.tail(logs[0], n_lines):
         click.echo(line)
+
+
+def _loadable() -> str:
+    """The version of the library that is installed; empty where it cannot be loaded, which the user is told."""
+    try:
+        return asyncio.run(selftest.build_info()).version
+    except EngineUnavailableError as exc:
+        click.echo(f"{exc.message}\nSo it is built anew.", err=True)
+        return ""
 
 
 def _agreed(out: Console) -> bool:

@@ -109,7 +109,8 @@ def _onward(job: Job) -> Job:
     def progress(stage: str, done: int, total: int | None) -> None:
         nonlocal most
         if total is not None:
-            most = done = min(max(done, most), total)
+            most = max(done, most)
+            done = min(most, total)
         job.progress(stage, done, total)
 
     return msgspec.structs.replace(job, progress=progress)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import signal
+import stat
 import sys
 from pathlib import Path
 
@@ -17,12 +19,30 @@ BUILD_LINE = (
 """Builds a llama.cpp that does not die of an illegal instruction on processors with AMX under gcc 12."""
 _INSTALL = "Run `monkeycode engine install`, or set local.runtime to managed."
 _LESS_MEMORY = "Choose a smaller model or lower local.contextTokens."
+TRIED_AGAIN = "It is tried as before after a day, or at once after `monkeycode engine stop`."
+"""Of what may have been a chance."""
 _CHOOSE = "Set local.model to a GGUF file or to a name from `monkeycode model list`."
+
+_MEMORY = re.compile(
+    r"(cannot|can't|could not|failed to|unable to) (re)?allocate|out of memory|not enough memory|bad_alloc|\bENOMEM\b"
+    r"|failed to map segment(?!.*(permitted|denied))",
+    re.IGNORECASE,
+)
+"""Also in the dynamic loader's words; where a folder forbids programs, it cannot map them either."""
+
+
+def speaks_of_memory(text: str) -> bool:
+    """Whether what a library complained of is a lack of memory."""
+    return _MEMORY.search(text) is not None
 
 
 def check_file(model: Path) -> None:
     """Raises `EngineUnavailableError` for a model file that no llama.cpp can load."""
     try:
+        mode = model.stat().st_mode
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+            # Opening a pipe or a device may wait for ever.
+            raise EngineUnavailableError(f"{model} is not a regular file.", remedy=_CHOOSE)
         with model.open("rb") as file:
             magic = file.read(4)
     except FileNotFoundError as exc:
@@ -53,7 +73,7 @@ def unavailable(fall: Fall, model: Path) -> EngineUnavailableError:
     message = fall.failed.message
     match fall.failed.kind:
         case "runtime":
-            return EngineUnavailableError(f"llama-cpp-python cannot be loaded: {message}", remedy=_INSTALL)
+            return _not_imported(message)
         case "model":
             return EngineUnavailableError(f"The model file {model} cannot be loaded. {message}", remedy=f"It may be incomplete. {_CHOOSE}")
         case "memory":
@@ -65,9 +85,14 @@ def unavailable(fall: Fall, model: Path) -> EngineUnavailableError:
 def unloadable(fall: object) -> EngineUnavailableError:
     """The library does not get as far as telling its build."""
     if isinstance(fall, Fall) and fall.failed is not None:
-        return EngineUnavailableError(f"llama-cpp-python cannot be loaded: {fall.failed.message}", remedy=_INSTALL)
+        return _not_imported(fall.failed.message)
     what = f"{how(fall)}.{_words(fall)}" if isinstance(fall, Fall) else "said nothing."
     return EngineUnavailableError(f"llama-cpp-python cannot be loaded: its process {what}", remedy=_INSTALL)
+
+
+def _not_imported(why: str) -> EngineUnavailableError:
+    remedy = "Close other programs, or raise the limit on memory (`ulimit -v`)." if speaks_of_memory(why) else _INSTALL
+    return EngineUnavailableError(f"llama-cpp-python cannot be loaded: {why}", remedy=remedy)
 
 
 def fell_back(first: Fall, attempt: Attempt) -> str:
@@ -79,10 +104,11 @@ def fell_back(first: Fall, attempt: Attempt) -> str:
         ways.append("without extra CPU buffers")
     message = f"The engine process {how(first)} while it loaded the model. It now runs {' and '.join(ways)}, which is slower."
     if first.is_illegal_instruction:
-        return f"{message} To cure it, rebuild llama.cpp: {BUILD_LINE}"
-    if attempt.gpu_share < 1:
-        return f"{message} A smaller model or a lower local.gpuLayers fits the GPU."
-    return message
+        message = f"{message} To cure it, rebuild llama.cpp: {BUILD_LINE}"
+    elif attempt.gpu_share < 1:
+        message = f"{message} A smaller model or a lower local.gpuLayers fits the GPU."
+    is_lasting = first.is_illegal_instruction and attempt.gpu_share >= 1
+    return message if is_lasting else f"{message} {TRIED_AGAIN}"
 
 
 def stepped_down(attempt: Attempt) -> str:
@@ -90,7 +116,7 @@ def stepped_down(attempt: Attempt) -> str:
     way = "on the CPU only" if attempt.gpu_share == 0 else "with half of its layers on the GPU"
     return (
         f"The engine process crashed twice within ten minutes while it used the GPU. It now runs {way}, which is slower. "
-        "A smaller model or a lower local.gpuLayers fits the GPU."
+        f"A smaller model or a lower local.gpuLayers fits the GPU. {TRIED_AGAIN}"
     )
 
 

@@ -56,13 +56,18 @@ def following(attempt: Attempt, fall: Fall, *, gpu_layers: int) -> Attempt | Non
     """What to try next; None: there is nothing left to try."""
     if fall.failed is not None and fall.failed.kind in {"runtime", "internal"}:
         return None
-    if fall.is_illegal_instruction and attempt.extra_buffers:
+    if lacks_instruction(attempt, fall):
         return msgspec.structs.replace(attempt, extra_buffers=False)
     if fall.build is not None and fall.build.gpu and gpu_layers and attempt.gpu_share > 0:
         return _fewer_layers(attempt)
     if fall.failed is None and attempt.extra_buffers:
         return msgspec.structs.replace(attempt, extra_buffers=False)
     return None
+
+
+def lacks_instruction(attempt: Attempt, fall: Fall) -> bool:
+    """Whether the extra buffers are taken from this attempt because the processor cannot compute them, today or ever."""
+    return fall.is_illegal_instruction and attempt.extra_buffers
 
 
 def after_crashes(attempt: Attempt, crashes: Sequence[float], *, now: float) -> Attempt | None:

@@ -5,6 +5,8 @@ Reads the headers of model files and asks the system for its processors: call it
 
 from __future__ import annotations
 
+import functools
+import logging
 import math
 import os
 import sys
@@ -18,12 +20,15 @@ from monkeycode_lsp.engines.local.ladder import Attempt
 from monkeycode_lsp.errors import EngineUnavailableError, ModelError
 from monkeycode_lsp.models import gguf, resolve
 
+logger = logging.getLogger(__name__)
+
 _MIB = 1 << 20
 _MOST_PROCESSORS = 4096
 
 
 def load_options(settings: Local, model: Path, attempt: Attempt) -> Options:
     """How a model is loaded, for one attempt.  Raises `EngineUnavailableError` for a setting that cannot be used."""
+    affinity = processors(settings.affinity, usable_processors())
     return Options(
         model=model,
         gpu_layers=settings.gpu_layers if attempt.gpu_share else 0,
@@ -34,9 +39,9 @@ def load_options(settings: Local, model: Path, attempt: Attempt) -> Options:
         context_tokens=settings.context_tokens,
         slots=settings.slots,
         batch_tokens=settings.batch_tokens,
-        threads=settings.threads,
+        threads=threads(settings.threads, affinity),
         nice=settings.nice,
-        affinity=processors(settings.affinity, usable_processors()),
+        affinity=affinity,
         flash_attention=settings.flash_attention,
         kv_type=settings.kv_type,
         mmap=settings.mmap,
@@ -52,6 +57,20 @@ def load_options(settings: Local, model: Path, attempt: Attempt) -> Options:
 def usable_processors() -> frozenset[int] | None:
     """The processors that this process may use; None where the system cannot bind a process to some of them."""
     return frozenset(os.sched_getaffinity(0)) if sys.platform == "linux" else None
+
+
+def threads(wanted: int, affinity: Collection[int]) -> int:
+    """No more than there are processors: threads that wait for a processor hold up all others.  0 stays 0."""
+    most = len(affinity or usable_processors() or ()) or os.cpu_count() or 1
+    if wanted > most:
+        _warn_of_threads(wanted, most)
+    return min(wanted, most)
+
+
+@functools.cache
+def _warn_of_threads(wanted: int, most: int) -> None:
+    """Once, however often a process is started."""
+    logger.warning("local.threads is %d, but the engine may use %d processors only: it has %d threads.", wanted, most, most)
 
 
 def processors(text: str, usable: Collection[int] | None) -> tuple[int, ...]:

@@ -60,12 +60,15 @@ async def build_info(*, command: Sequence[str] | None = None, timeout_s: float =
 async def _descend(settings: Local, model: Path, command: Sequence[str], timeout_s: float) -> Verdict:
     attempt = Attempt()
     first: Fall | None = None
+    illegal = False
     while True:
         options = await asyncio.to_thread(load_options, settings, model, attempt)
         outcome = await _run([*command, f"--options={jsontext.dump(options)}", "--self-test"], timeout_s=timeout_s)
         if not isinstance(outcome, Fall):
-            return Verdict(attempt=attempt, at=time.time(), message=explain.fell_back(first, attempt) if first else "")
+            message = explain.fell_back(first, attempt) if first else ""
+            return Verdict(attempt=attempt, at=time.time(), message=message, is_illegal_instruction=illegal)
         first = first or outcome
+        illegal = illegal or ladder.lacks_instruction(attempt, outcome)
         following = ladder.following(attempt, outcome, gpu_layers=settings.gpu_layers)
         if following is None:
             error = explain.unavailable(outcome, model)

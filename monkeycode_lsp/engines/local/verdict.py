@@ -1,7 +1,7 @@
 """What is known of the installed llama.cpp and a model on this machine: which attempt lives, or that none does.
 
-Kept in one small file in the cache folder.  A new build, another processor or another model file is another key,
-so that nothing outlives its reason.
+Kept in one small file in the cache folder.  A new build, another processor or another model file is another key, and
+what may have been a chance holds for a day, so that nothing outlives its reason.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import importlib.metadata
 import importlib.util
+import json
 import logging
 import os
 import tempfile
@@ -38,13 +39,15 @@ class Verdict(msgspec.Struct, frozen=True):
     """Unix time in seconds."""
     message: str = ""
     remedy: str = ""
+    is_illegal_instruction: bool = False
+    """Whether that is what took the extra buffers from it."""
     crashes: tuple[float, ...] = ()
     """When processes of this attempt crashed while they ran with layers on the GPU, Unix time in seconds."""
 
     @property
     def is_lasting(self) -> bool:
-        """Whether it holds as long as its key: other programs fill a GPU too, and leave it again."""
-        return self.attempt is not None and self.attempt.gpu_share >= 1
+        """Whether it holds as long as its key.  All but a processor's lack of an instruction may pass: a GPU or a memory that is full."""
+        return self.attempt == Attempt() or (self.is_illegal_instruction and self.attempt == Attempt(extra_buffers=False))
 
 
 def key(model: Path, *, gpu_layers: int, library: Sequence[str] | None = None) -> str:
@@ -54,9 +57,8 @@ def key(model: Path, *, gpu_layers: int, library: Sequence[str] | None = None) -
         file = f"{model.resolve()} {stat.st_size} {stat.st_mtime_ns}"
     except OSError:
         file = str(model)
-    return hashlib.sha256(
-        "\n".join([*(build() if library is None else library), hardware.processor(), file, str(gpu_layers)]).encode()
-    ).hexdigest()[:32]
+    text = "\n".join([*(build() if library is None else library), hardware.processor(), file, str(gpu_layers)])
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:32]
 
 
 def recall(name: str) -> Verdict | None:
@@ -71,12 +73,24 @@ def remember(name: str, verdict: Verdict) -> None:
     """Keep a verdict; a cache that cannot be written costs only the next start some time."""
     known = _load()
     known.pop(name, None)
-    kept = dict(list(known.items())[-(_MOST - 1) :]) | {name: verdict}
+    _save(dict(list(known.items())[-(_MOST - 1) :]) | {name: verdict})
+
+
+def forget() -> None:
+    """Try everything anew that may have been a chance."""
+    known = _load()
+    kept = {name: verdict for name, verdict in known.items() if verdict.is_lasting}
+    if kept != known:
+        _save(kept)
+
+
+def _save(kept: dict[str, Verdict]) -> None:
     try:
         folder = folders.private(folders.cache())
         handle, temporary = tempfile.mkstemp(dir=folder, prefix="engine-verdicts-")
         with os.fdopen(handle, "wb") as file:
-            file.write(msgspec.json.encode(kept))
+            # A message may name a file whose name is no text; msgspec has no JSON for that.
+            file.write(json.dumps(msgspec.to_builtins(kept)).encode("ascii"))
         Path(temporary).replace(_path())
     except OSError as exc:
         logger.warning("What is known of the engine could not be kept: %s.", exc.strerror)
@@ -91,8 +105,8 @@ def crashed(name: str, attempt: Attempt) -> None:
 
 def _load() -> dict[str, Verdict]:
     try:
-        return msgspec.json.decode(_path().read_bytes(), type=dict[str, Verdict])
-    except (OSError, msgspec.MsgspecError):
+        return msgspec.convert(json.loads(_path().read_bytes()), dict[str, Verdict])
+    except (OSError, ValueError):
         return {}
 
 

@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+from monkeycode_lsp.engines.local import selftest
+
 
 @pytest.fixture
 def nothing_installed(monkeypatch):
@@ -23,15 +25,26 @@ def test_print_shows_the_line_and_runs_nothing(run):
     assert done.stderr.startswith("# ")
 
 
-def test_what_is_installed_already_is_not_installed_again(run, monkeypatch, tmp_path):
-    (tmp_path / "llama_cpp.py").write_text("", encoding="utf-8")
-    monkeypatch.delitem(sys.modules, "llama_cpp", raising=False)
-    monkeypatch.syspath_prepend(tmp_path)
+@pytest.mark.native
+def test_what_is_installed_already_is_not_installed_again(run):
+    if not selftest.is_installed():
+        pytest.skip("needs the native engine")
     done = run("engine", "install", "--yes")
     assert done.exit_code == 0
     (line,) = done.stdout.splitlines()
     assert "installed already" in line
     assert line.endswith("monkeycode engine install --rebuild")
+
+
+def test_what_is_installed_and_cannot_be_loaded_is_built_anew(run, monkeypatch, tmp_path):
+    (tmp_path / "llama_cpp.py").write_text("raise ImportError('half of it is missing')", encoding="utf-8")
+    monkeypatch.delitem(sys.modules, "llama_cpp", raising=False)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))  # for the process that looks
+    monkeypatch.syspath_prepend(tmp_path)
+    done = run("engine", "install")
+    assert done.exit_code == 1
+    assert "half of it is missing\nSo it is built anew." in done.stderr
+    assert "--yes" in done.stderr  # nothing was done unasked
 
 
 def test_without_a_terminal_nothing_is_installed_unasked(run, nothing_installed):

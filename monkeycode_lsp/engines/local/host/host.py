@@ -35,6 +35,10 @@ _HELLO_S = 10.0
 _READ_BYTES = 65_536
 _CLOSE_S = 15.0
 """Longest time to keep what is worth keeping."""
+_LONGEST_WAIT_S = 3_600.0
+"""The system cannot wait for as long as a number can say."""
+_MOST_STRANGERS = 64
+"""Connections that have not said hello; the oldest makes room for the next."""
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -42,8 +46,8 @@ class Limits(msgspec.Struct, frozen=True):
 
     linger_s: float = 0.0
     """After the last client has gone."""
-    first_client_s: float = 60.0
-    """Until the first client comes."""
+    first_client_s: float = 15.0
+    """Until the first client comes: whoever started the process does as soon as it listens, if he lives."""
     idle_s: float = 0.0
     """Without work, though there are clients; 0: for ever."""
     grace_s: float = 1.0
@@ -126,8 +130,8 @@ class Host:
 
     def __init__(self, *, door: Door, entry: Entry, served: Served, limits: Limits, overdue: Callable[[], None]) -> None:
         """`overdue` is called when the work does not end though it is time to leave, and must end the process."""
-        # The mutable state is the clients, what a new one is told, since when nobody is there, and whether it is time
-        # to leave; all of it changes under `_changed` only.
+        # The mutable state is the clients, the connections that have not said hello, the oldest first, what a new client
+        # is told, since when nobody is there, and whether it is time to leave; all of it changes under `_changed` only.
         self._door = door
         self._entry = entry
         self._served = served
@@ -135,6 +139,7 @@ class Host:
         self._overdue = overdue
         self._changed = threading.Condition()
         self._clients: set[Client] = set()
+        self._strangers: list[Client] = []
         self._greeting: list[wire.FromWorker] = []
         self._alone_until: float | None = time.monotonic() + limits.first_client_s
         self._has_come = False
@@ -192,6 +197,18 @@ class Host:
 
     def _live(self) -> None:
         """Stay until it is time to leave, and see that the process then does."""
+        try:
+            self._stay()
+            self._bow_out()
+            self._served.end()
+            if self._ended.wait(self._limits.grace_s) and self._closed.wait(_CLOSE_S):
+                return
+        except Exception:
+            # The outermost handler of this thread: without it nothing would ever end the process.
+            logger.exception("The engine process ends because it cannot tell how long to stay.")
+        self._overdue()
+
+    def _stay(self) -> None:
         with self._changed:
             while not self._is_leaving:
                 left_s = self._left_s()
@@ -199,11 +216,7 @@ class Host:
                     self._is_leaving = True
                     self._changed.notify_all()
                 else:
-                    self._changed.wait(left_s)
-        self._bow_out()
-        self._served.end()
-        if not (self._ended.wait(self._limits.grace_s) and self._closed.wait(_CLOSE_S)):
-            self._overdue()
+                    self._changed.wait(None if left_s is None else min(left_s, _LONGEST_WAIT_S))
 
     def _left_s(self) -> float | None:
         """Seconds until it may be time to leave; None: that depends on what happens."""
@@ -231,7 +244,31 @@ class Host:
 
     def _accept(self) -> None:
         while (connection := self._door.accept()) is not None:
-            threading.Thread(target=self._listen_to, args=(Client(connection),), name="client", daemon=True).start()
+            try:
+                self._let_in(Client(connection))
+            except (OSError, RuntimeError) as exc:
+                # It has gone already, or there are too many threads; the next one may be luckier.
+                logger.warning("A connection was not taken: %s.", exc)
+                connection.close()
+
+    def _let_in(self, client: Client) -> None:
+        with self._changed:
+            self._strangers.append(client)
+            crowd = self._strangers[:-_MOST_STRANGERS]
+            del self._strangers[: len(crowd)]
+        for stranger in crowd:
+            stranger.cut()
+        try:
+            threading.Thread(target=self._listen_to, args=(client,), name="client", daemon=True).start()
+        except RuntimeError:
+            with self._changed:
+                self._no_stranger(client)
+            raise
+
+    def _no_stranger(self, client: Client) -> None:
+        """Only under `_changed`."""
+        if client in self._strangers:
+            self._strangers.remove(client)
 
     def _listen_to(self, client: Client) -> None:
         frames = wire.frames_from_client()
@@ -278,6 +315,7 @@ class Host:
                 client.cut()
                 return
             client.known(hello.purpose)
+            self._no_stranger(client)
             self._clients.add(client)
             client.send(wire.Welcome(os.getpid()))
             if hello.purpose == "control":
@@ -291,6 +329,7 @@ class Host:
     def _forget(self, client: Client) -> None:
         client.close()
         with self._changed:
+            self._no_stranger(client)
             self._clients.discard(client)
             if client.purpose == "ask" and not any(other.purpose == "ask" for other in self._clients):
                 self._alone_until = time.monotonic() + self._limits.linger_s

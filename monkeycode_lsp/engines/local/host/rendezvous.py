@@ -10,12 +10,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
+import logging
 import os
 import secrets
 import socket
 import stat
 import sys
 import tempfile
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +26,8 @@ import msgspec
 from monkeycode_lsp import folders
 from monkeycode_lsp.engines.local.host.peers import Peer, peer_of
 from monkeycode_lsp.errors import EngineUnavailableError
+
+logger = logging.getLogger(__name__)
 
 LOOPBACK = os.name == "nt"
 """Whether this system needs the loopback kind."""
@@ -34,6 +38,9 @@ _LONGEST_SOCKET_PATH = 100
 _PREFIX = "engine-"
 _LONGEST_NAME = f"{_PREFIX}0123456789ab.sock"
 _SHALLOW = ("/tmp", "/var/tmp")  # noqa: S108 - only as the parents of a private folder with a name of its own
+
+
+_ACCEPT_PAUSE_S = 0.1
 
 
 class Address(msgspec.Struct, frozen=True):
@@ -73,7 +80,10 @@ def place(key: str) -> Place:
 def places() -> list[Place]:
     """Every place that something is noted of.  Blocking.  Raises `EngineUnavailableError`, see `folder`."""
     parent = folder()
-    found = [Place(note.with_suffix(".sock")) for note in sorted(parent.glob(f"{_PREFIX}*.json"))]
+    names: list[str] = []
+    with contextlib.suppress(OSError):  # it has just been taken away
+        names = sorted(os.listdir(parent))  # noqa: PTH208 - a folder that is gone raises here, not at some later step
+    found = [Place((parent / name).with_suffix(".sock")) for name in names if name.startswith(_PREFIX) and name.endswith(".json")]
     if not found:
         _tidy(parent)
     return found
@@ -87,7 +97,7 @@ def folder() -> Path:
     wanted = folders.runtime()
     with contextlib.suppress(OSError):  # a home that cannot be written
         folders.private(wanted)
-        if not is_private(wanted):
+        if not folders.is_private(wanted):
             raise EngineUnavailableError(
                 f"The folder {wanted} is not private, so nothing is started from it.",
                 remedy="It must be a folder of your own with mode 700: remove it, and it is made anew.",
@@ -95,23 +105,15 @@ def folder() -> Path:
         if _fits(wanted) and os.access(wanted, os.W_OK):
             return wanted
     name = f"monkeycode-{_user()}-{hashlib.sha256(os.fsencode(wanted)).hexdigest()[:8]}"
-    for parent in dict.fromkeys([*(_SHALLOW if os.name == "posix" else ()), tempfile.gettempdir()]):
-        found = Path(parent, name)
+    for parent in (*(_SHALLOW if os.name == "posix" else ()), None):
         with contextlib.suppress(OSError):
+            found = Path(parent or tempfile.gettempdir(), name)
             found.mkdir(mode=0o700, exist_ok=True)
-            if is_private(found) and _fits(found) and os.access(found, os.W_OK):
+            if folders.is_private(found) and _fits(found) and os.access(found, os.W_OK):
                 return found
     raise EngineUnavailableError(
         "There is no private folder for the engine's socket.", remedy="Set MONKEYCODE_HOME to a folder that can be written."
     )
-
-
-def is_private(path: Path) -> bool:
-    """Whether it is a folder that only this user can use.  Raises `OSError`."""
-    found = path.lstat()
-    if sys.platform == "win32":
-        return stat.S_ISDIR(found.st_mode)  # the user's own folders are private there
-    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o077
 
 
 class Door:
@@ -119,10 +121,10 @@ class Door:
 
     def __init__(self, path: Path, *, loopback: bool) -> None:
         """Raises `OSError`."""
-        # The mutable state is whether it is open; it changes in `close` only.
+        # The mutable state is whether it is closed; it changes in `close` only.
         self.path = path
         self.token = ""
-        self._is_open = True
+        self._closed = threading.Event()
         if loopback:
             self.listener = socket.create_server(("127.0.0.1", 0))
             self.token = secrets.token_hex(32)
@@ -140,20 +142,26 @@ class Door:
 
     def accept(self) -> socket.socket | None:
         """The next connection of a process of ours; None: the door is closed."""
-        while True:
+        is_complaint_new = True
+        while not self._closed.is_set():
             try:
                 connection, _ = self.listener.accept()
-            except OSError:
-                return None
+            except OSError as exc:
+                # A client that went at once, too many files open, no memory: none of them lasts.
+                if not self._closed.wait(_ACCEPT_PAUSE_S) and is_complaint_new:
+                    is_complaint_new = False
+                    logger.warning("A connection cannot be accepted now: %s.", exc.strerror or exc)
+                continue
             peer = peer_of(connection)
             if peer is None or peer.is_ours:
                 return connection
             connection.close()
+        return None
 
     def close(self) -> None:
         """Let nobody in any more.  The path is freed first: as long as somebody answers there, nobody else takes it."""
-        if self._is_open:
-            self._is_open = False
+        if not self._closed.is_set():
+            self._closed.set()
             remove(self.path)
             with contextlib.suppress(OSError):
                 self.listener.shutdown(socket.SHUT_RDWR)  # wakes whoever accepts
@@ -194,6 +202,16 @@ def remove(path: Path) -> None:
     _tidy(path.parent)
 
 
+def in_the_way(place: Place) -> Path | None:
+    """What lies where a file of the place belongs and cannot be one.  Blocking."""
+    for path in (place.socket, place.note, place.lock):
+        with contextlib.suppress(OSError):
+            mode = path.lstat().st_mode
+            if stat.S_ISDIR(mode) or (path == place.lock and not stat.S_ISREG(mode)):
+                return path
+    return None
+
+
 def _tidy(parent: Path) -> None:
     """A temporary folder goes with the last file in it."""
     if parent != folders.runtime():
@@ -203,11 +221,13 @@ def _tidy(parent: Path) -> None:
 
 def _address(path: Path) -> Address | None:
     """What the file of the loopback kind says; None: it is a Unix socket."""
-    if stat.S_ISSOCK(path.lstat().st_mode):
+    mode = path.lstat().st_mode
+    if stat.S_ISSOCK(mode):
         return None
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Address)
-    except msgspec.MsgspecError as exc:
+        # Of anything else but a file, such as a named pipe, reading might never end.
+        return msgspec.json.decode(path.read_bytes() if stat.S_ISREG(mode) else b"", type=Address)
+    except (msgspec.MsgspecError, RecursionError) as exc:
         raise ConnectionRefusedError(f"{path} does not name an engine process") from exc
 
 

@@ -251,12 +251,14 @@ class Tenant(Generic[T]):
         known = await asyncio.to_thread(verdict.recall, setup.verdict)
         attempt, said = _first_attempt(known)
         first: Fall | None = None
+        illegal = known is not None and known.is_illegal_instruction
         while True:
             outcome = await self._launch(place, attempt)
             if isinstance(outcome, Running):
                 break
             logger.warning("The engine process %s (%s). %s", explain.how(outcome), attempt, outcome.last_words)
             first = first or outcome
+            illegal = illegal or ladder.lacks_instruction(attempt, outcome)
             following = ladder.following(attempt, outcome, gpu_layers=self._settings.gpu_layers)
             if following is None and outcome.was_killed and self._n_failures < _MOST_KILLED_STARTS:
                 raise self._failed(EngineBusyError(explain.restarted(explain.how(outcome))), pause_s=self._pause_s())
@@ -267,7 +269,8 @@ class Tenant(Generic[T]):
                 raise self._failed(error, pause_s=self._pauses_s[-1])
             attempt = following
         if (known is None or known.attempt != attempt) and not (first is not None and first.was_killed):
-            await asyncio.to_thread(verdict.remember, setup.verdict, Verdict(attempt=attempt, at=time.time()))
+            lives = Verdict(attempt=attempt, at=time.time(), is_illegal_instruction=illegal)
+            await asyncio.to_thread(verdict.remember, setup.verdict, lives)
         if first is not None:
             said = self._kind.fell_back(first, attempt)
         if said:

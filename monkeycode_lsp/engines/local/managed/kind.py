@@ -103,4 +103,6 @@ class Managed:
             way = "with half of its layers on the GPU, which is slower. A smaller model or a lower local.gpuLayers fits the GPU"
         else:
             way = "without extra CPU buffers, which is slower. `monkeycode engine install` builds one for this processor"
-        return f"The engine process {how} while it loaded the model. It now runs {way}."
+        is_lasting = first.is_illegal_instruction and attempt.gpu_share >= 1
+        message = f"The engine process {how} while it loaded the model. It now runs {way}."
+        return message if is_lasting else f"{message} {explain.TRIED_AGAIN}"
