@@ -163,7 +163,7 @@ class Prompt(msgspec.Struct, frozen=True):
     heal: str = ""
     """The cut-off beginning of a token, not part of `segments`: the answer begins with it, and it is not given back."""
     draft: str = ""
-    """Text that the model will probably say; the engine may verify it in one batch.  A hint: it never changes the answer."""
+    """Text that the model will probably say; the engine may verify it in one batch.  A hint: what is said is still the model's own choice."""
     priority: Priority = Priority.INTERACTIVE
     session: str = ""
     """A stable key of the document, so that one slot or one endpoint keeps its KV cache."""

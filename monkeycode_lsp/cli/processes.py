@@ -17,6 +17,7 @@ from rich.console import Group
 from rich.table import Table
 
 from monkeycode_lsp.cli import terminal
+from monkeycode_lsp.engines.local.decoder import as_text
 from monkeycode_lsp.engines.local.host import control
 from monkeycode_lsp.engines.local.host.control import Seen
 from monkeycode_lsp.engines.local.host.registry import Note
@@ -58,13 +59,13 @@ def entry(seen: Seen) -> Entry:
     known = Entry(
         pid=note.pid,
         engine=note.kind,
-        model=Path(note.model).name,
+        model=as_text(Path(note.model).name),
         name=note.name,
-        path=note.model,
+        path=as_text(note.model),
         since=note.since,
         answers=status is not None,
         memory_bytes=memory(note.pid),
-        log=note.log,
+        log=as_text(note.log),
     )
     if status is None:
         return known

@@ -33,8 +33,7 @@ async def make(tmp_path, told):
     program.chmod(0o700)
     engines = []
 
-    def one(behaviour="", *, settings=SETTINGS, **more):
-        model = tmp_path / "model.gguf"
+    def one(behaviour="", *, settings=SETTINGS, model=tmp_path / "model.gguf", **more):
         if not model.exists():
             model.write_bytes(header(behaviour))
         more = {"pauses_s": (0.0,), "load_timeout_s": 60.0, "loopback": False, "server": str(program)} | more

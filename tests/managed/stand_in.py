@@ -116,6 +116,8 @@ if ("abort on the GPU" in BEHAVIOUR and LAYERS != 0) or "always abort" in BEHAVI
     os.kill(os.getpid(), signal.SIGABRT)
 if "abort with all layers" in BEHAVIOUR and LAYERS < 0:
     os.kill(os.getpid(), signal.SIGABRT)
+if "for want of memory" in BEHAVIOUR:
+    print("error loading model: mmap failed: Cannot allocate memory", flush=True)
 if "refuse" in BEHAVIOUR:
     sys.exit("cannot load")
 if "never loads" in BEHAVIOUR:

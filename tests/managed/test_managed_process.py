@@ -323,6 +323,23 @@ async def test_a_file_that_cannot_be_loaded_is_named(make, empty):
     await empty()
 
 
+@pytest.mark.skipif(sys.platform == "darwin", reason="there every file name is text")
+async def test_a_program_loads_a_file_whose_name_is_no_text_and_the_package_says_that_it_cannot(make, say, tmp_path):
+    model = tmp_path / os.fsdecode(b"m\xfc.gguf")
+    model.write_bytes(header(""))
+    assert await say(make(model=model)) == "ok"
+    pytest.importorskip("xllamacpp")
+    with pytest.raises(EngineUnavailableError, match="its name is no text") as caught:
+        await make(model=model, server="").ready()
+    assert "Rename" in caught.value.remedy
+
+
+async def test_a_whole_file_for_which_there_is_no_memory_is_not_called_broken(make):
+    with pytest.raises(EngineUnavailableError, match=r"not enough memory for .*model\.gguf.*mmap failed") as caught:
+        await make("refuse for want of memory").ready()
+    assert "smaller model" in caught.value.remedy
+
+
 async def test_a_program_that_cannot_be_started_is_named_in_words(make, tmp_path):
     with pytest.raises(EngineUnavailableError, match=r"cannot be started: .*nothing"):
         await make(server=str(tmp_path / "nothing")).ready()

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import msgspec
 import pytest
 
@@ -13,7 +17,8 @@ from tests.native import lora
 from tests.native.prompts import FIM, FUNCTIONS, PROMPTS
 
 pytest.importorskip("llama_cpp")
-LlamaDecoder = pytest.importorskip("monkeycode_lsp.engines.local.llama.decoder").LlamaDecoder
+decoder_module = pytest.importorskip("monkeycode_lsp.engines.local.llama.decoder")
+LlamaDecoder, scope = decoder_module.LlamaDecoder, decoder_module.scope
 loading = pytest.importorskip("monkeycode_lsp.engines.local.llama.loading")
 
 pytestmark = [pytest.mark.model, pytest.mark.native]
@@ -208,6 +213,38 @@ def test_a_broken_file_is_a_load_error_with_what_the_library_says(options, tmp_p
     assert len(caught.value.message) > len("llama.cpp cannot load the file.")
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux bounds a process's addresses")
+@pytest.mark.parametrize("mmap", [True, False])
+def test_a_whole_file_for_which_there_is_no_memory_is_not_called_broken(model_path, mmap):
+    script = """
+import resource, sys
+from pathlib import Path
+from monkeycode_lsp.engines.local.decoder import LoadError, Options
+from monkeycode_lsp.engines.local.llama.decoder import LlamaDecoder
+decoder = LlamaDecoder(Options(model=Path(sys.argv[1]), context_tokens=512, slots=1, threads=1, mmap=sys.argv[2] == "True"))
+decoder.build()
+used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + (200 << 20), resource.RLIM_INFINITY))
+try:
+    decoder.load()
+except LoadError as exc:
+    print(exc.kind, exc.message)
+"""
+    command = [sys.executable, "-c", script, str(model_path), str(mmap)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.stdout.startswith("memory "), done.stderr
+    assert "allocate" in done.stdout
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="there every file name is text")
+def test_a_file_whose_name_is_no_text_is_loaded(options, tmp_path):
+    path = tmp_path / os.fsdecode(b"m\xfc.gguf")
+    path.symlink_to(options.model)
+    decoder = load(options, model=path, state_folder=str(tmp_path / "kv"))
+    assert answer(decoder, FIM)[0]
+    decoder.close()
+
+
 def test_a_decoder_without_a_model_has_nothing_to_do(options):
     decoder = LlamaDecoder(options)
     assert not decoder.busy
@@ -228,3 +265,11 @@ def test_a_prompt_that_is_only_read_is_found_by_the_next_ask(loaded):
     assert (text, done.generated) == ("", 0)
     assert isinstance(done, Done)
     assert answer(loaded, segments, max_tokens=1)[1].read == 1
+
+
+def test_states_belong_to_everything_that_changes_what_they_mean(options, tmp_path):
+    adapter = lora.write(tmp_path / "adapter.gguf", value=0.05)
+    other = [{"kv_type": "q8_0"}, {"gpu_layers": 3}, {"flash_attention": False}, {"lora": ((adapter, 1.0),)}, {"lora": ((adapter, 0.5),)}]
+    scopes = {scope(msgspec.structs.replace(options, **one)) for one in [{}, *other]}
+    assert len(scopes) == 1 + len(other)
+    assert scope(msgspec.structs.replace(options, threads=7, slots=2)) in scopes

@@ -1,13 +1,15 @@
 """Writes a model in another precision, by llama.cpp in a process of its own: native code that aborts takes nothing along.
 
 Nothing half-made is ever called a model: the result grows under a temporary name beside its target and is renamed
-when it is whole.  However this ends, the temporary file goes; when we are killed, the child removes it.
+when it is whole.  However this ends, the temporary file goes; when we are killed, the child removes it, and when that was killed too,
+the next one to the same target does.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -20,6 +22,7 @@ import msgspec
 from monkeycode_lsp import folders
 from monkeycode_lsp.engines.local import selftest
 from monkeycode_lsp.engines.local.host.child import last_words
+from monkeycode_lsp.engines.local.host.control import is_running
 from monkeycode_lsp.errors import EngineUnavailableError, ModelError
 from monkeycode_lsp.models import gguf
 from monkeycode_lsp.models.precision import PRECISIONS, objection
@@ -28,6 +31,7 @@ Progress = Callable[[int, int], None]
 """Hears the bytes that are written and how many there will be."""
 
 CHILD = (sys.executable, "-P", "-m", "monkeycode_lsp.engines.local.llama.quantize")
+_PART = ".part"
 _POLL_S = 0.2
 _MARGIN, _UNEVEN_MARGIN = 1.05, 1.3
 """A file is a little larger than its weights, for the vocabulary; and the K types keep rows that do not divide by 256 in larger ones."""
@@ -85,8 +89,9 @@ def run(work: Plan, *, threads: int, progress: Progress | None = None, command: 
     """Do it and return the size of the result.  Raises `ModelError` or `EngineUnavailableError`; then nothing is left."""
     if command is CHILD and not selftest.is_installed():
         raise EngineUnavailableError("Converting needs the full engine (llama-cpp-python).", remedy="Run `monkeycode engine install`.")
+    _sweep(work.target)
     try:
-        handle, name = tempfile.mkstemp(dir=work.target.parent, prefix=f".{work.target.name}-", suffix=".part")
+        handle, name = tempfile.mkstemp(dir=work.target.parent, prefix=f".{work.target.name}-{os.getpid()}-", suffix=_PART)
     except OSError as exc:
         raise ModelError(f"Nothing can be written to {work.target.parent}: {exc.strerror}.") from exc
     os.close(handle)
@@ -103,6 +108,15 @@ def run(work: Plan, *, threads: int, progress: Progress | None = None, command: 
         with contextlib.suppress(OSError):
             temporary.unlink()
     return work.target.stat().st_size
+
+
+def _sweep(target: Path) -> None:
+    """Take away what conversions to this target left whose process is dead."""
+    pattern = re.compile(rf"\.{re.escape(target.name)}-([0-9]{{1,9}})-[^-]+{re.escape(_PART)}")
+    with contextlib.suppress(OSError):
+        for path in target.parent.iterdir():
+            if (made := pattern.fullmatch(path.name)) and not is_running(int(made[1])):
+                path.unlink()
 
 
 def _write(work: Plan, temporary: Path, threads: int, progress: Progress | None, command: Sequence[str]) -> None:

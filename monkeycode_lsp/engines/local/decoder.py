@@ -57,13 +57,18 @@ class Options(msgspec.Struct, frozen=True):
     """Where those states outlive the process; empty: nowhere."""
 
 
+def as_text(words: str) -> str:
+    """The same without the odd bytes of a file's name, which no message can hold."""
+    return words.encode("utf-8", "replace").decode()
+
+
 class LoadError(Exception):
     """The model cannot be loaded."""
 
     def __init__(self, kind: Literal["runtime", "model", "memory", "internal"], message: str) -> None:
         super().__init__(message)
         self.kind = kind
-        self.message = message
+        self.message = as_text(message)
 
 
 class GenerationError(Exception):

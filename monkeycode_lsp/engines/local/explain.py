@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 import shlex
 import signal
@@ -21,10 +22,11 @@ _INSTALL = "Run `monkeycode engine install`, or set local.runtime to managed."
 _LESS_MEMORY = "Choose a smaller model or lower local.contextTokens."
 TRIED_AGAIN = "It is tried as before after a day, or at once after `monkeycode engine stop`."
 """Of what may have been a chance."""
+MORE_MEMORY = "Close other programs, or raise the limit on memory (`ulimit -v`)."
 _CHOOSE = "Set local.model to a GGUF file or to a name from `monkeycode model list`."
 
 _MEMORY = re.compile(
-    r"(cannot|can't|could not|failed to|unable to) (re)?allocate|out of memory|not enough memory|bad_alloc|\bENOMEM\b"
+    r"(cannot|can't|could not|failed to|unable to) (re)?allocate|out of memory|(not enough|insufficient) memory|bad_alloc|\bENOMEM\b"
     r"|failed to map segment(?!.*(permitted|denied))",
     re.IGNORECASE,
 )
@@ -38,13 +40,12 @@ def speaks_of_memory(text: str) -> bool:
 
 def check_file(model: Path) -> None:
     """Raises `EngineUnavailableError` for a model file that no llama.cpp can load."""
+    magic: bytes | None = None  # stays so for what may let whoever opens it wait for ever
     try:
         mode = model.stat().st_mode
-        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-            # Opening a pipe or a device may wait for ever.
-            raise EngineUnavailableError(f"{model} is not a regular file.", remedy=_CHOOSE)
-        with model.open("rb") as file:
-            magic = file.read(4)
+        if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
+            with model.open("rb") as file:
+                magic = file.read(4)
     except FileNotFoundError as exc:
         raise EngineUnavailableError(f"The model file {model} does not exist.", remedy=_CHOOSE) from exc
     except IsADirectoryError as exc:
@@ -52,6 +53,8 @@ def check_file(model: Path) -> None:
     except OSError as exc:
         what = "is a folder" if model.is_dir() else f"cannot be read ({exc.strerror})"
         raise EngineUnavailableError(f"The model file {model} {what}.", remedy=_CHOOSE) from exc
+    if magic is None:
+        raise EngineUnavailableError(f"{model} is a pipe or a device, not a model file.", remedy=_CHOOSE)
     if magic != b"GGUF":
         raise EngineUnavailableError(f"The model file {model} is not a GGUF file.", remedy=_CHOOSE)
 
@@ -91,7 +94,7 @@ def unloadable(fall: object) -> EngineUnavailableError:
 
 
 def _not_imported(why: str) -> EngineUnavailableError:
-    remedy = "Close other programs, or raise the limit on memory (`ulimit -v`)." if speaks_of_memory(why) else _INSTALL
+    remedy = MORE_MEMORY if speaks_of_memory(why) else _INSTALL
     return EngineUnavailableError(f"llama-cpp-python cannot be loaded: {why}", remedy=remedy)
 
 
@@ -125,9 +128,14 @@ def restarted(how: str) -> str:
     return f"The engine process {how}; it is started again soon."
 
 
-def cannot_listen(why: str) -> EngineUnavailableError:
-    """A process has nowhere to be reached."""
-    return EngineUnavailableError(f"The engine process cannot listen for its clients: {why}.", remedy="Is the disk full?")
+def cannot_listen(why: str, *, number: int | None = None, in_the_way: Path | None = None) -> EngineUnavailableError:
+    """A process has nowhere to be reached; `number` is the system's of the error."""
+    what = "The engine process cannot listen for its clients"
+    if in_the_way is not None:
+        return EngineUnavailableError(f"{what}: {in_the_way} is in the way.", remedy="Remove it.")
+    is_full = number in {errno.ENOSPC, errno.EDQUOT}
+    remedy = "Is the disk full?" if is_full else "Set MONKEYCODE_HOME to a folder that can be written."
+    return EngineUnavailableError(f"{what}: {why}.", remedy=remedy)
 
 
 def how(fall: Fall) -> str:

@@ -51,7 +51,7 @@ class Generate(msgspec.Struct, frozen=True, tag="generate"):
     """Text that the answer must begin with and that is not given back: the cut-off beginning of a token."""
     stop: tuple[str, ...] = ()
     draft: str = ""
-    """A hint at what the model will say; never changes the answer."""
+    """A hint at what the model will say; what is said is still the model's own choice."""
     priority: Priority = Priority.INTERACTIVE
     session: str = ""
     """The document; what is known of it helps to place the prompt."""

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import sys
+import time
 
 import pytest
 
-from monkeycode_lsp.engines.local import selftest
+from monkeycode_lsp.engines.local import selftest, verdict
+from monkeycode_lsp.engines.local.ladder import Attempt
+from monkeycode_lsp.engines.local.verdict import Verdict
 
 
 @pytest.fixture
@@ -78,3 +81,9 @@ def test_try_without_a_terminal_does_not_download_unasked(run, tmp_path, monkeyp
     assert done.exit_code == 1
     assert done.stderr.startswith("Error: The model Qwen2.5-Coder-0.5B-Instruct Q4_K_M is not here yet; it is 491 MB to download.")
     assert "monkeycode try --yes" in done.stderr
+
+
+def test_after_a_stop_the_next_start_tries_anew_what_failed_once(run):
+    verdict.remember("a", Verdict(attempt=Attempt(extra_buffers=False), at=time.time()))
+    assert run("engine", "stop").exit_code == 0
+    assert verdict.recall("a") is None

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
+import msgspec
 import pytest
 
 from monkeycode_lsp.cli import processes
+from monkeycode_lsp.engines.local.host.control import Seen
+from monkeycode_lsp.engines.local.host.registry import Note
+from monkeycode_lsp.engines.local.host.rendezvous import Place
 
 _HOLDS = "held = bytearray(b'x' * {bytes}); print('here', flush=True); input()"
 _PARENT = "import subprocess, sys; subprocess.run([sys.executable, '-c', sys.argv[1]])"
@@ -21,6 +26,13 @@ def test_the_memory_of_children_counts():
     assert processes.memory(child.pid) > size
     child.communicate(b"\n", timeout=30)
     assert child.returncode == 0
+
+
+def test_an_entry_of_a_file_whose_name_is_no_text_can_be_told_as_json(tmp_path):
+    note = Note(kind="native", model=os.fsdecode(b"/m\xfc/q\xfc.gguf"), version="0")
+    entry = processes.entry(Seen(Place(tmp_path / "x"), note, None))
+    told = msgspec.json.decode(msgspec.json.encode(entry))
+    assert (told["path"], told["model"]) == ("/m?/q?.gguf", "q?.gguf")
 
 
 def test_of_a_process_that_is_gone_no_memory_is_told():

@@ -32,6 +32,8 @@ logger = logging.getLogger(__name__)
 _SHARED_CHUNK = 64
 """Most tokens of a prompt that are read at once while others wait: they wait for one chunk."""
 _MOST_DRAFTED = 32
+_TURN_MS = 200.0
+"""Where there are more equal asks than slots: so much more than another a run may have had before it gives way."""
 _STARVING_S = 2.0
 """Who got nothing for so long goes first, whatever it had."""
 
@@ -123,18 +125,28 @@ class Batcher:
         """Give slots to the runs that wait, the most urgent first; less urgent ones make room."""
         for run in sorted((run for run in self._runs if run.slot is None), key=_turn):
             free = [slot for slot in self._slots.all if not slot.taken]
-            lesser = {other.slot: other for other in self._runs if other.slot and other.ask.priority > run.ask.priority}
-            if not free and not lesser:
+            holders = {other.slot: other for other in self._runs if other.slot and self._gives_way(other, run)}
+            if not free and not holders:
                 return  # nor is there one for those that come after it
             if self._reads_it_for(run):
                 continue
-            free += [slot for slot in lesser if common_prefix(slot.tokens, run.tokens) >= WORTH]
+            free += [
+                slot
+                for slot, other in holders.items()
+                if other.ask.priority > run.ask.priority and common_prefix(slot.tokens, run.tokens) >= WORTH
+            ]
             if not free:
-                free = [max(lesser, key=lambda slot: (lesser[slot].ask.priority, lesser[slot].number))]
+                free = [max(holders, key=lambda slot: (holders[slot].ask.priority, holders[slot].spent_ms, holders[slot].number))]
             slot = self._slots.take(run.tokens, run.ask.session, free=free)
-            if slot in lesser:
-                lesser[slot].unseat()
+            if slot in holders:
+                holders[slot].unseat()
             run.seat(slot)
+
+    def _gives_way(self, holder: Run, run: Run) -> bool:
+        """Whether one that has a slot leaves it to one that has none.  It goes on later, from its saved state."""
+        if holder.ask.priority != run.ask.priority:
+            return holder.ask.priority > run.ask.priority
+        return self._slots.keep_all and holder.spent_ms > run.spent_ms + _TURN_MS
 
     def _reads_it_for(self, run: Run) -> bool:
         """Whether another run is just reading what this one would read too: then it waits, and takes a copy."""

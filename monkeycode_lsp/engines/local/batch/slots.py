@@ -36,10 +36,12 @@ class Slots:
     """All KV caches of one model, and the shelf of states that have none."""
 
     def __init__(self, runtime: Runtime, shelf: Shelf) -> None:
-        # The mutable state is what the slots hold and which are taken, and the count of takings.
+        # The mutable state is what the slots hold and which are taken, the count of takings, and `keep_all`.
         self._runtime = runtime
         self._shelf = shelf
         self._n_taken = 0
+        self.keep_all = True
+        """Whether nothing that was put away had to be thrown away: else a run that loses its slot starts all over."""
         self.all = [Slot(number) for number in range(runtime.n_sequences)]
 
     def take(self, wanted: Sequence[int], session: str, *, free: Collection[Slot]) -> Slot:
@@ -109,7 +111,9 @@ class Slots:
         if any(common_prefix(other.tokens, slot.tokens) == len(slot.tokens) for other in others):
             return
         state = self._runtime.save(slot.number)
-        self._shelf.put(Entry(slot.tokens, len(state), lambda: state))
+        entry = Entry(slot.tokens, len(state), lambda: state)
+        self._shelf.put(entry)
+        self.keep_all = self.keep_all and entry in self._shelf
 
     def _restore(self, slot: Slot, entry: Entry, *, whole: bool) -> None:
         state = entry.load()

@@ -12,8 +12,9 @@ from typing import Literal
 import msgspec
 
 from monkeycode_lsp.engines.local import wire
-from monkeycode_lsp.engines.local.host import launch, registry
+from monkeycode_lsp.engines.local.host import launch, registry, rendezvous
 from monkeycode_lsp.engines.local.host.link import HungError, Link, LinkLostError, Patience, kill
+from monkeycode_lsp.engines.local.host.peers import ELSEWHERE
 from monkeycode_lsp.engines.local.host.registry import Note
 from monkeycode_lsp.engines.local.host.rendezvous import Place
 from monkeycode_lsp.errors import EngineUnavailableError
@@ -70,11 +71,14 @@ async def retire(newer: Place, note: Note) -> None:
 
 
 async def stop(place: Place, note: Note) -> Literal["left", "ended", "gone"]:
-    """See that a process is gone: politely, then firmly.  gone: it was not there."""
+    """See that a process is gone: politely, then firmly.  gone: it was not there.
+
+    Raises `EngineUnavailableError` if it does not answer and is out of reach.
+    """
     try:
         link = await Link.open(place.socket, purpose="control", patience=_PATIENCE)
     except HungError as exc:
-        return await _end(place, exc.pid or note.pid)
+        return await _end(place, note.pid if exc.pid is None else exc.pid)
     except OSError:
         await launch.sweep(place)
         return "gone"
@@ -88,10 +92,14 @@ async def stop(place: Place, note: Note) -> Literal["left", "ended", "gone"]:
         pass
     finally:
         await link.aclose()
-    return await _end(place, link.pid or note.pid)
+    return await _end(place, note.pid if link.pid is None else link.pid)
 
 
 async def _end(place: Place, pid: int) -> Literal["ended"]:
+    if pid == ELSEWHERE:
+        raise launch.out_of_reach(place)
+    # It ends because somebody wants it to: without its note nobody takes that for a crash.
+    await asyncio.to_thread(rendezvous.remove, place.note)
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.kill(pid, signal.SIGTERM)
     if not await _is_gone(pid, _FIRM_S):
@@ -115,7 +123,9 @@ def is_running(pid: int) -> bool:
     """Whether there is such a process that is more than an entry in its parent's books."""
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:  # noqa: PTH123 - a path that the system made up
-            return file.read().rpartition(")")[2].split()[0] != "Z"
+            is_dead = file.read().rpartition(")")[2].split()[0] == "Z"
+        # The first of its threads may be dead while others still hold what was open.
+        return not is_dead or len(os.listdir(f"/proc/{pid}/task")) > 1  # noqa: PTH208 - as above
     except ProcessLookupError:
         return False
     except OSError:

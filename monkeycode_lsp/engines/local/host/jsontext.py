@@ -18,7 +18,10 @@ def dump(value: msgspec.Struct) -> str:
 
 def load(text: str | bytes, kind: type[T]) -> T:
     """What `dump` wrote.  Raises `ValueError`."""
-    return msgspec.convert(json.loads(text), kind, dec_hook=lambda _kind, plain: Path(plain))
+    try:
+        return msgspec.convert(json.loads(text), kind, dec_hook=lambda _kind, plain: Path(plain))
+    except RecursionError as exc:
+        raise ValueError("it is nested too deeply") from exc
 
 
 def _plain(value: Any) -> str:

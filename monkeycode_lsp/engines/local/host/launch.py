@@ -12,9 +12,10 @@ import msgspec
 
 from monkeycode_lsp.engines.local import explain, wire
 from monkeycode_lsp.engines.local.decoder import Options
-from monkeycode_lsp.engines.local.host import jsontext, logfile, registry
+from monkeycode_lsp.engines.local.host import jsontext, logfile, registry, rendezvous
 from monkeycode_lsp.engines.local.host.child import Child
 from monkeycode_lsp.engines.local.host.link import HungError, Link, LinkLostError, NotWelcomeError, Patience, kill
+from monkeycode_lsp.engines.local.host.peers import ELSEWHERE
 from monkeycode_lsp.engines.local.host.registry import Note
 from monkeycode_lsp.engines.local.host.rendezvous import CANNOT_LISTEN, Place
 from monkeycode_lsp.engines.local.host.startlock import StartLock
@@ -27,6 +28,8 @@ WORKER = (sys.executable, "-P", "-m", "monkeycode_lsp.engines.local.host.worker"
 """`-P`: what lies in the user's working folder is never imported."""
 _WELCOME_PAUSES_S = (0.0, 0.02, 0.05, 0.1, 0.3, 0.5, 1.0, 2.0)
 """Between tries to be let in: a process that is leaving needs a moment."""
+_EMPTY_PAUSES_S = (0.0, 0.3)
+"""Between tries to find nobody: of a process that was killed the last threads may still hold its socket."""
 _BURIAL_S = 5.0
 _LOCK_POLL_S = 0.05
 
@@ -58,7 +61,7 @@ class Recipe(msgspec.Struct, frozen=True):
 async def find(place: Place, patience: Patience) -> Link | None:
     """A connection to the process that is there; None: there is none.  One that hangs is ended.
 
-    Raises `EngineUnavailableError` if it is another user's, `EngineBusyError` if it lets nobody in.
+    Raises `EngineUnavailableError` if it is another user's or hangs out of reach, `EngineBusyError` if it lets nobody in.
     """
     for pause_s in _WELCOME_PAUSES_S:
         await asyncio.sleep(pause_s)
@@ -70,7 +73,9 @@ async def find(place: Place, patience: Patience) -> Link | None:
         except NotWelcomeError:
             continue
         except HungError as exc:
-            pid = exc.pid or (note.pid if note is not None else None)
+            pid = note.pid if exc.pid is None and note is not None else exc.pid
+            if pid == ELSEWHERE:
+                raise out_of_reach(place) from exc
             logger.warning("The engine process %s does not answer; it is stopped.", pid)
             kill(pid)
         except PermissionError as exc:
@@ -78,6 +83,14 @@ async def find(place: Place, patience: Patience) -> Link | None:
         except OSError:
             return None
     raise EngineBusyError("The engine process lets nobody in; it is tried again soon.")
+
+
+def out_of_reach(place: Place) -> EngineUnavailableError:
+    """A process that does not answer, and that nobody here can end."""
+    return EngineUnavailableError(
+        f"The engine process at {place.socket} does not answer, and runs in another container.",
+        remedy="End it there, or give each container a runtime folder of its own.",
+    )
 
 
 async def join(place: Place, recipe: Recipe) -> Running | None:
@@ -140,7 +153,9 @@ async def _fallen(place: Place, child: Child, link: Link | None, *, failed: wire
     left = await asyncio.to_thread(registry.clear, place)
     build = link.build if link is not None and link.build is not None else left.build if left is not None else None
     if status == CANNOT_LISTEN and child.complaint:
-        raise explain.cannot_listen(child.complaint)
+        number, _, why = child.complaint.partition(" ")
+        in_the_way = await asyncio.to_thread(rendezvous.in_the_way, place)
+        raise explain.cannot_listen(why, number=int(number) if number.isdecimal() else None, in_the_way=in_the_way)
     return Fall(status, build=build, failed=failed, last_words=await asyncio.to_thread(lambda: child.last_words))
 
 
@@ -169,7 +184,10 @@ async def pause(since: float, timeout_s: float) -> None:
 
 async def sweep(place: Place) -> Note | None:
     """Take away what a crashed process left, and return its note; None: nothing lies there, or others see to it."""
-    held = await lock(place)
+    try:
+        held = await lock(place)
+    except OSError:
+        return None  # what stands in the way is told when a process is to be started
     if held is None:
         return None
     try:
@@ -181,11 +199,14 @@ async def sweep(place: Place) -> Note | None:
 
 
 async def _is_empty(place: Place) -> bool:
-    try:
-        link = await Link.open(place.socket, purpose="control", patience=Patience(welcome_s=1.0))
-    except (HungError, NotWelcomeError):
+    for pause_s in _EMPTY_PAUSES_S:
+        await asyncio.sleep(pause_s)
+        try:
+            link = await Link.open(place.socket, purpose="control", patience=Patience(welcome_s=1.0))
+        except (HungError, NotWelcomeError):
+            continue
+        except OSError:
+            return True
+        await link.aclose()
         return False
-    except OSError:
-        return True
-    await link.aclose()
     return False

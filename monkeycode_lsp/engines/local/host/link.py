@@ -7,6 +7,7 @@ so: silence is answered by a ping, and a process that gives no pong is ended, be
 from __future__ import annotations
 
 import asyncio
+import collections
 import contextlib
 import itertools
 import logging
@@ -21,6 +22,7 @@ import msgspec
 
 from monkeycode_lsp.engines.local import wire
 from monkeycode_lsp.engines.local.host import rendezvous
+from monkeycode_lsp.engines.local.host.peers import ELSEWHERE
 from monkeycode_lsp.engines.local.host.rendezvous import Connection
 
 logger = logging.getLogger(__name__)
@@ -98,8 +100,8 @@ class Link:
     """One connection."""
 
     def __init__(self, connection: Connection, patience: Patience | None = None) -> None:
-        # The mutable state is the answers that are not over, the pings that wait, and what the process said of itself;
-        # it changes in `ask`, `forget`, `ping` and the reading task only.
+        # The mutable state is the answers that are not over, the pings and looks that wait, and what the process said of
+        # itself; it changes in `ask`, `forget`, `ping`, `status` and the reading task only.
         loop = asyncio.get_running_loop()
         self._reader, self._writer = connection.reader, connection.writer
         self._patience = patience or Patience()
@@ -109,7 +111,7 @@ class Link:
         self._has_answers = asyncio.Event()
         self._heard_at = loop.time()
         self.pid = connection.peer.pid if connection.peer is not None else None
-        """Of the process; None: not known yet."""
+        """Of the process; None: not known yet; `ELSEWHERE`: it cannot be ended from here."""
         self.build: wire.Build | None = None
         self.serving: wire.Serving | None = None
         """Where a managed process is to be asked."""
@@ -119,7 +121,7 @@ class Link:
         """Whether we ended it because it did not answer."""
         self._welcome: asyncio.Future[bool] = loop.create_future()
         self._loaded: asyncio.Future[Told | None] = loop.create_future()
-        self._status: asyncio.Future[wire.Status | None] = loop.create_future()
+        self._looks: collections.deque[asyncio.Future[wire.Status | None]] = collections.deque()
         self._reading = asyncio.create_task(self._read())
         self._watching: asyncio.Task[None] | None = None
 
@@ -155,8 +157,11 @@ class Link:
 
     async def status(self) -> wire.Status:
         """How it goes.  Raises `LinkLostError`."""
+        # Each look has an answer of its own, in order; one that nobody waits for any more still takes its turn.
+        look: asyncio.Future[wire.Status | None] = asyncio.get_running_loop().create_future()
+        self._looks.append(look)
         self.send(wire.Look())
-        status = await asyncio.shield(self._status)
+        status = await look if self.is_open else None
         if status is None:
             raise LinkLostError
         return status
@@ -196,7 +201,10 @@ class Link:
             del self._pings[number]
 
     def kill(self) -> None:
-        """End the process at once: it does not answer, and whoever asks next needs another one."""
+        """End the process at once: it does not answer, and whoever asks next needs another one.
+
+        Out of reach only the connection ends.
+        """
         logger.warning("The engine process %s does not answer; it is stopped.", self.pid)
         self.was_hung = True
         kill(self.pid)
@@ -248,7 +256,9 @@ class Link:
         """Nothing more comes for whoever waits."""
         _settle(self._welcome, value=False)
         _settle(self._loaded, None)
-        _settle(self._status, None)
+        for look in self._looks:
+            _settle(look, None)
+        self._looks.clear()
         for answer in self._answers.values():
             answer.queue.put_nowait(None)
 
@@ -260,7 +270,7 @@ class Link:
             case wire.Pong():
                 _settle(self._pings.get(message.number), value=True)
             case wire.Status():
-                _settle(self._status, message)
+                _settle(self._looks.popleft() if self._looks else None, message)
             case wire.Leaving():
                 # What still comes is the end of answers that were cut off: they may be asked of the next process.
                 self.has_left = True
@@ -272,7 +282,7 @@ class Link:
         """What a new client is told."""
         match message:
             case wire.Welcome():
-                self.pid = self.pid or message.pid
+                self.pid = message.pid if self.pid is None else self.pid
                 _settle(self._welcome, value=True)
             case wire.Starting():
                 self.build = message.build
@@ -288,10 +298,10 @@ def _settle(future: asyncio.Future[T] | None, value: T) -> None:
 
 
 def kill(pid: int | None) -> None:
-    """End a process that the system or its own note named to us."""
+    """End a process that the system or its own note named to us, unless it is `ELSEWHERE`."""
     number = signal.SIGTERM
     if sys.platform != "win32":
         number = signal.SIGKILL
-    if pid:
+    if pid is not None and pid != ELSEWHERE:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, number)

@@ -9,6 +9,8 @@ import struct
 import sys
 from typing import NamedTuple
 
+ELSEWHERE = 0
+"""In place of the number of a process that has none here: it runs in another container."""
 _SOL_LOCAL, _LOCAL_PEERCRED, _LOCAL_PEERPID = 0, 1, 2
 _XUCRED_BYTES = 76
 
@@ -18,7 +20,7 @@ class Peer(NamedTuple):
 
     user: int
     pid: int | None
-    """None where the system does not tell."""
+    """None where the system does not tell; `ELSEWHERE`: what it says of itself is the number of some other process here."""
 
     @property
     def is_ours(self) -> bool:

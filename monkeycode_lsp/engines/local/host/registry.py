@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 import tempfile
 from pathlib import Path
 from typing import Literal
@@ -74,7 +75,8 @@ class Entry:
 def read(place: Place) -> Note | None:
     """The note of a place; None: there is none that can be read."""
     try:
-        return jsontext.load(place.note.read_bytes(), Note)
+        # Of anything else but a file, such as a named pipe, reading might never end.
+        return jsontext.load(place.note.read_bytes(), Note) if stat.S_ISREG(place.note.lstat().st_mode) else None
     except (OSError, ValueError):
         return None
 

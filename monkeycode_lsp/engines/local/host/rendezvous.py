@@ -35,12 +35,10 @@ CANNOT_LISTEN = 4
 """Exit status of a process that no client can ever reach."""
 _LONGEST_SOCKET_PATH = 100
 """Unix sockets are named by at most 104 bytes on some systems."""
+_ACCEPT_PAUSE_S = 0.1
 _PREFIX = "engine-"
 _LONGEST_NAME = f"{_PREFIX}0123456789ab.sock"
 _SHALLOW = ("/tmp", "/var/tmp")  # noqa: S108 - only as the parents of a private folder with a name of its own
-
-
-_ACCEPT_PAUSE_S = 0.1
 
 
 class Address(msgspec.Struct, frozen=True):

@@ -18,8 +18,12 @@ if sys.platform == "win32":
     def _take(descriptor: int) -> None:
         msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
 
+    _NO_LINK = 0
 else:
     import fcntl
+
+    _NO_LINK = os.O_NOFOLLOW
+    """A link that leads nowhere would look like a folder that has been taken away."""
 
     def _take(descriptor: int) -> None:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -35,7 +39,7 @@ class StartLock:
     @classmethod
     def take(cls, path: Path) -> StartLock | None:
         """Hold the lock; None: another process has it.  Blocking, but not for it.  Raises `OSError`."""
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | _NO_LINK, 0o600)
         try:
             _take(descriptor)
             # Its last holder may have taken the file away in the meantime: then it locks nothing.
@@ -62,6 +66,6 @@ class StartLock:
 
 def _is_same(path: Path, descriptor: int) -> bool:
     try:
-        return os.path.samestat(path.stat(), os.fstat(descriptor))
+        return os.path.samestat(path.lstat(), os.fstat(descriptor))
     except FileNotFoundError:
         return False

@@ -233,7 +233,9 @@ class Tenant(Generic[T]):
         except FileNotFoundError:
             return None  # the folder has just been taken away
         except OSError as exc:
-            raise self._failed(explain.cannot_listen(exc.strerror or str(exc)), pause_s=self._pauses_s[-1]) from exc
+            in_the_way = await asyncio.to_thread(rendezvous.in_the_way, place)
+            error = explain.cannot_listen(exc.strerror or str(exc), number=exc.errno, in_the_way=in_the_way)
+            raise self._failed(error, pause_s=self._pauses_s[-1]) from exc
         if lock is None:
             return None
         try:

@@ -1,7 +1,7 @@
 """The process that owns the model: `python -m monkeycode_lsp.engines.local.host.worker --socket PATH --options JSON`.
 
 It is nobody's: whoever started it may go.  Its descriptor 1 closes (becomes descriptor 2) as soon as clients can connect; if
-they never can, the reason is written there first.  Whatever the library prints lands on stderr, which is its log.
+they never can, the system's number of the error and its words are written there first.  Whatever the library prints lands on stderr, which is its log.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def serve(make: Callable[[Door, Entry, Limits], Work], args: argparse.Namespace)
             door.close()
             raise
     except OSError as exc:
-        os.write(stdout, f"{exc.strerror or exc}".encode(errors="replace"))
+        os.write(stdout, f"{exc.errno or 0} {exc.strerror or exc}".encode(errors="replace"))
         return CANNOT_LISTEN
     work = make(door, entry, Limits(linger_s=args.linger, idle_s=args.idle))
     _await_signal(work.host.leave)

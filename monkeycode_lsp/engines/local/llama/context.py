@@ -14,7 +14,7 @@ import llama_cpp
 import numpy as np
 
 from monkeycode_lsp.engines.local.batch.runtime import Row
-from monkeycode_lsp.engines.local.decoder import GenerationError, LoadError, Options
+from monkeycode_lsp.engines.local.decoder import GenerationError, LoadError, Options, as_text
 from monkeycode_lsp.engines.local.llama import loading
 from monkeycode_lsp.engines.local.llama.build import LOG
 from monkeycode_lsp.engines.local.llama.sampling import Logits, Sampler
@@ -121,7 +121,7 @@ class Llama(Vocabulary):
         ftype = llama_cpp.llama_ftype_name(llama_cpp.llama_model_ftype(self._model))
         n_layers = int(llama_cpp.llama_model_n_layer(self._model))
         return Ready(
-            name=loading.metadata(self._model, "general.name") or self._options.model.stem,
+            name=loading.metadata(self._model, "general.name") or as_text(self._options.model.stem),
             architecture=loading.metadata(self._model, "general.architecture"),
             context_tokens=self.context_tokens,
             markers=self.markers,

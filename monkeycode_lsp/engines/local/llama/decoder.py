@@ -57,7 +57,7 @@ class LlamaDecoder:
             small = msgspec.structs.replace(options, model=Path(options.draft_model), slots=1, lora=())
             self._proposer = ModelDrafts(self._load(small), clock=time.perf_counter)
         if options.state_folder:
-            for entry in states.read(Path(options.state_folder), _scope(options)):
+            for entry in states.read(Path(options.state_folder), scope(options)):
                 self._shelf.put(entry)
         self._batcher = Batcher(llama, shelf=self._shelf, drafts=options.drafts, proposer=self._proposer)
         return llama.describe()
@@ -79,7 +79,7 @@ class LlamaDecoder:
         if self._batcher is not None and self._options.state_folder:
             self._batcher.put_all_away()
             folder = Path(self._options.state_folder)
-            states.write(folder, _scope(self._options), self._shelf, most_bytes=self._options.state_bytes)
+            states.write(folder, scope(self._options), self._shelf, most_bytes=self._options.state_bytes)
         self._batcher = None
         if self._proposer is not None:
             self._proposer.close()
@@ -103,7 +103,7 @@ class LlamaDecoder:
         return self._batcher
 
 
-def _scope(options: Options) -> str:
+def scope(options: Options) -> str:
     """What a saved KV state depends on beside its tokens."""
     adapters = [(path, strength, Path(path).stat().st_mtime_ns) for path, strength in options.lora]
     computed = (options.kv_type, options.flash_attention, options.gpu_layers, adapters)

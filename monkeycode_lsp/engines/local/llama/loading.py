@@ -10,9 +10,10 @@ from typing import Any
 
 import llama_cpp
 
-from monkeycode_lsp.engines.local import fit, hardware
+from monkeycode_lsp.engines.local import explain, fit, hardware
 from monkeycode_lsp.engines.local.decoder import LoadError, Options
 from monkeycode_lsp.engines.local.llama import devices
+from monkeycode_lsp.engines.local.llama.build import LOG
 
 _KV_TYPES = {"f16": (llama_cpp.GGML_TYPE_F16, 2.0), "q8_0": (llama_cpp.GGML_TYPE_Q8_0, 34 / 32)}
 """llama.cpp's number of the type, and the bytes of one number."""
@@ -38,7 +39,7 @@ def load_model(options: Options, n_gpu_layers: int) -> Any:
         _spread(params, options)
     model = llama_cpp.llama_model_load_from_file(os.fsencode(options.model), params)
     if not model:
-        raise LoadError("model", "llama.cpp cannot load the file.")
+        raise _failed("llama.cpp cannot load the file.")
     return model
 
 
@@ -48,7 +49,7 @@ def load_adapters(model: Any, options: Options) -> list[Any]:
     for path, _ in options.lora:
         adapter = llama_cpp.llama_adapter_lora_init(model, os.fsencode(path))
         if not adapter:
-            raise LoadError("model", f"The adapter {path} cannot be used with this model.")
+            raise _failed(f"The adapter {path} cannot be used with this model.")
         adapters.append(adapter)
     return adapters
 
@@ -117,7 +118,7 @@ def read_shape(path: Path) -> fit.Shape:
     params.n_gpu_layers = 0
     model = llama_cpp.llama_model_load_from_file(os.fsencode(path), params)
     if not model:
-        raise LoadError("model", "llama.cpp cannot read the file's header.")
+        raise _failed("llama.cpp cannot read the file's header.")
     # Without weights the library's own functions know no layers, only the metadata does.
     n_heads = _number(model, "attention.head_count") or 1
     n_kv_heads = _number(model, "attention.head_count_kv") or n_heads
@@ -139,6 +140,11 @@ def metadata(model: Any, key: str) -> str:
     buffer = ctypes.create_string_buffer(256)
     n_bytes = llama_cpp.llama_model_meta_val_str(model, key.encode(), buffer, len(buffer))
     return buffer.value.decode("utf-8", errors="replace") if n_bytes > 0 else ""
+
+
+def _failed(message: str) -> LoadError:
+    """Files are not to blame where llama.cpp complains of memory: it says so of a whole file too."""
+    return LoadError("memory" if explain.speaks_of_memory("\n".join(LOG.complaints)) else "model", message)
 
 
 def _number(model: Any, key: str) -> int:

@@ -12,7 +12,7 @@ import msgspec
 from monkeycode_lsp import config
 from monkeycode_lsp.engines.base import Model
 from monkeycode_lsp.engines.local import explain
-from monkeycode_lsp.engines.local.decoder import Options
+from monkeycode_lsp.engines.local.decoder import Options, as_text
 from monkeycode_lsp.engines.local.host.launch import Running
 from monkeycode_lsp.engines.local.ladder import Attempt, Fall
 from monkeycode_lsp.engines.local.managed import library as managed_library
@@ -48,6 +48,11 @@ class Managed:
         """See `Kind.check`."""
         if not self._program and not managed_library.has_package():
             raise managed_library.not_installed()
+        if not self._program and as_text(str(self._model)) != str(self._model):
+            raise EngineUnavailableError(
+                f"The prebuilt engine cannot open {self._model}: its name is no text.",
+                remedy="Rename the file or its folder, or set local.runtime to native.",
+            )
 
     def library(self) -> list[str]:
         """See `Kind.library`."""
@@ -87,8 +92,11 @@ class Managed:
                 remedy="`monkeycode doctor` looks for the cause; memory may be short, or the build does not suit this processor.",
             )
         if fall.failed.kind == "runtime":
-            remedy = f"Install it again: {package_client.install_line('prebuilt')}"
+            again = f"Install it again: {package_client.install_line('prebuilt')}"
+            remedy = explain.MORE_MEMORY if explain.speaks_of_memory(fall.failed.message) else again
             return EngineUnavailableError(f"The prebuilt engine cannot be started: {fall.failed.message}", remedy=remedy)
+        if fall.failed.kind == "memory":
+            return explain.unavailable(fall, self._model)
         return EngineUnavailableError(
             f"The model file {self._model} cannot be loaded.",
             remedy="It may be damaged or of a newer format: `monkeycode model verify` checks it; `local.model` chooses another.",

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from monkeycode_lsp.engines.local import explain
 from monkeycode_lsp.engines.local.managed import command as managed_command
 from monkeycode_lsp.engines.local.managed.command import About
 from monkeycode_lsp.engines.local.managed.server import BUILT, KEY_VARIABLE, LISTENS
@@ -55,12 +56,14 @@ class ServerProcess:
 
         Call it on the main thread: on Linux the server dies with the thread that started it.
         """
-        # The mutable state is the last line that it printed; it changes on the thread that listens, until it has ended.
+        # The mutable state is what it said at last, and of memory; it changes on the thread that listens, until it has ended.
         self.key = secrets.token_urlsafe(32)
         """Proof for its answers; in memory, in its environment and nowhere else."""
         self._news = news
         self.last_words = ""
         """The last line that it printed."""
+        self.words_of_memory = ""
+        """The last of its lines that complained of a lack of memory."""
         self._process = subprocess.Popen(  # noqa: S603 - the command is ours
             managed_command.bound([*command]),
             stdin=subprocess.DEVNULL if sys.platform == "linux" else subprocess.PIPE,
@@ -108,5 +111,7 @@ class ServerProcess:
             self._news.put(Address(found[1]))
         if line:
             self.last_words = line
+            if explain.speaks_of_memory(line):
+                self.words_of_memory = line
             with contextlib.suppress(OSError):  # a full disk must not stop us listening, which would stop the server
                 print(line, file=sys.stderr, flush=True)  # noqa: T201 - our log

@@ -21,7 +21,7 @@ from pathlib import Path
 import msgspec
 
 from monkeycode_lsp.engines.local import abilities, wire
-from monkeycode_lsp.engines.local.decoder import Options
+from monkeycode_lsp.engines.local.decoder import Options, as_text
 from monkeycode_lsp.engines.local.host import jsontext, worker
 from monkeycode_lsp.engines.local.host.host import Client, Host, Limits
 from monkeycode_lsp.engines.local.host.registry import Entry
@@ -153,7 +153,7 @@ class Keeper:
         options, header = self._options, self._header
         on_gpu = self._has_gpu and options.gpu_layers != 0
         return wire.Ready(
-            name=(header.name if header else "") or options.model.stem,
+            name=(header.name if header else "") or as_text(options.model.stem),
             architecture=header.architecture if header else "",
             context_tokens=options.context_tokens,
             markers=Markers(),
@@ -171,7 +171,13 @@ class Keeper:
                 print(f"The server ended with status {status}.", file=sys.stderr, flush=True)  # noqa: T201 - our log
         if self._address or status < 0:
             _die_of(status)
-        self.host.tell(wire.LoadFailed("runtime" if status == CANNOT_START else "model", server.last_words))
+        if status == CANNOT_START:
+            failed = wire.LoadFailed("runtime", server.last_words)
+        elif server.words_of_memory:
+            failed = wire.LoadFailed("memory", server.words_of_memory)
+        else:
+            failed = wire.LoadFailed("model", server.last_words)
+        self.host.tell(failed)
         return False
 
 

@@ -5,6 +5,7 @@ BEHAVIOUR is JSON; see `Behaviour`.  What happens is told as lines of JSON to th
 
 from __future__ import annotations
 
+import json
 import os
 import resource
 import signal
@@ -29,6 +30,8 @@ class Behaviour(msgspec.Struct, frozen=True):
     """Signal at load …"""
     dies_while: Literal["always", "on_gpu", "more_than_half_on_gpu", "extra_buffers"] = "always"
     load_error: str = ""
+    """`{model}` in it is the model's path."""
+    load_error_kind: Literal["runtime", "model", "memory", "internal"] = "model"
     hangs: bool = False
     """At load."""
     prints: int = 0
@@ -76,7 +79,7 @@ class StubDecoder:
     def tell(self, what, **more):
         if self.behaviour.events:
             with Path(self.behaviour.events).open("ab") as pipe:
-                pipe.write(msgspec.json.encode({"what": what, **more}) + b"\n")
+                pipe.write(json.dumps({"what": what, **more}).encode() + b"\n")
 
     def build(self):
         return Build(version="0", system="CPU : STUB = 1", accelerators=(), gpu=self.behaviour.gpu)
@@ -84,7 +87,15 @@ class StubDecoder:
     def load(self):
         options = self.options
         told = {"extra_buffers": options.extra_buffers, "gpu_layers": options.gpu_layers, "gpu_share": options.gpu_share}
-        self.tell("load", pid=os.getpid(), context_tokens=options.context_tokens, nice=os.nice(0), **told)
+        self.tell(
+            "load",
+            pid=os.getpid(),
+            context_tokens=options.context_tokens,
+            threads=options.threads,
+            model=str(options.model),
+            nice=os.nice(0),
+            **told,
+        )
         os.write(1, b"x" * self.behaviour.prints)
         print("Python prints too")
         on_gpu = self.behaviour.gpu and options.gpu_layers != 0
@@ -99,7 +110,7 @@ class StubDecoder:
         if self.behaviour.hangs:
             threading.Event().wait()
         if self.behaviour.load_error:
-            raise LoadError("model", self.behaviour.load_error)
+            raise LoadError(self.behaviour.load_error_kind, self.behaviour.load_error.format(model=options.model))
         return Ready("stub", "stub", 4096, Markers(), add_bos=False, on_gpu=on_gpu, n_layers=1, n_parameters=1, quantization="Q0")
 
     def mode(self):
@@ -135,7 +146,7 @@ class StubDecoder:
         return steps
 
     def advance(self, run, is_urgent):
-        if run.is_cancelled():
+        if run.is_cancelled() and run.mode != "deaf":
             self.tell("cancelled", session=run.ask.session)
             return [Done(run.ask.id, "cancelled", reused=3, read=2)]
         if run.mode in {"overflow", "grammar"}:

@@ -302,6 +302,65 @@ def test_an_answer_goes_on_while_a_new_long_prompt_is_read():
     assert loop.text(reading) == alone("x" * 3000, max_tokens=4)
 
 
+@pytest.mark.parametrize("n_long", [4, 6])
+def test_a_short_ask_does_not_wait_until_other_windows_leave_a_slot(n_long):
+    loop = Loop()
+    long = [loop.begin(f"{n}" * 1500, session=f"{n}") for n in range(n_long)]
+    for _ in range(30):
+        loop.step()
+    short = loop.begin("hi", max_tokens=4, session="short")
+    n = len(loop.runtime.batches)
+    loop.until(lambda: loop.over(short))
+    assert sum(map(len, loop.runtime.batches[n:])) < 1000
+    assert not all(loop.over(job) for job in long)
+    loop.run()
+    assert [loop.text(job) for job in long] == [alone(f"{n}" * 1500) for n in range(n_long)]
+    assert sum(loop.end(job).read for job in long) == n_long * 1500
+
+
+def test_without_room_for_states_nobody_who_has_begun_starts_all_over():
+    loop = Loop(n_sequences=2, shelf_bytes=0)
+    jobs = [loop.begin(f"{n}" * 1500) for n in range(4)]
+    loop.run()
+    assert [loop.text(job) for job in jobs] == [alone(f"{n}" * 1500) for n in range(4)]
+    assert len([row for batch in loop.runtime.batches for row in batch]) < 5 * 1600
+
+
+def test_a_prompt_is_read_in_smaller_chunks_while_others_wait():
+    loop = Loop()
+    loop.begin("x" * 500)
+    loop.step()
+    loop.begin("y" * 500)
+    loop.step()
+    loop.step()
+    assert [len(batch) for batch in loop.runtime.batches] == [128, 64, 64]
+
+
+def test_a_batch_is_asked_whether_something_more_urgent_has_come():
+    loop = Loop()
+    asked = []
+    loop.begin("y" * 500, priority=Priority.LOOK_AHEAD)
+    loop.urgent = asked.append
+    loop.step()
+    assert asked == [Priority.LOOK_AHEAD]
+    loop.urgent = lambda priority: True
+    loop.step()
+    assert len(loop.runtime.cells[0]) == 128
+
+
+def test_the_least_urgent_run_gives_its_slot_up_first():
+    loop = Loop(n_sequences=2)
+    ahead = loop.begin("ahead " * 40, priority=Priority.LOOK_AHEAD)
+    loop.step()
+    batch = loop.begin("batch " * 40, priority=Priority.BATCH)
+    loop.step()
+    loop.begin("urgent " * 40)
+    loop.step()
+    with_slot = [run.job for run in loop.batcher._runs if run.slot is not None]
+    assert ahead in with_slot
+    assert batch not in with_slot
+
+
 def test_many_short_asks_do_not_starve_a_long_one():
     loop = Loop(n_sequences=2)
     long = loop.begin("x" * 1500)

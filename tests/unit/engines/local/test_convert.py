@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -68,6 +70,20 @@ def test_an_interrupt_leaves_nothing(source, target):
     with pytest.raises(KeyboardInterrupt):
         convert.run(plan(source, target), threads=1, progress=interrupted, command=how("works on"))
     assert not list(target.parent.iterdir())
+
+
+def test_what_a_killed_conversion_left_goes_with_the_next_one_and_nothing_else(source, target):
+    with subprocess.Popen([sys.executable, "-c", ""]) as dead:
+        pass
+    stale = target.with_name(f".{target.name}-{dead.pid}-abc.part")
+    others = [
+        target.with_name(name)
+        for name in (f".{target.name}-{os.getpid()}-abc.part", f".other.gguf-{dead.pid}-abc.part", f".{target.name}-mine.part")
+    ]
+    for path in (stale, *others):
+        path.write_bytes(b"GGUF half")
+    convert.run(plan(source, target), threads=1, command=how("copies"))
+    assert sorted(target.parent.iterdir()) == sorted([target, *others])
 
 
 def test_a_target_that_comes_into_being_meanwhile_is_left_alone(source, target):

@@ -83,6 +83,50 @@ def test_each_kind_of_failure_has_a_message_and_a_remedy(kind, says):
 
 
 @pytest.mark.parametrize(
+    "why",
+    [
+        "libllama.so: failed to map segment from shared object",
+        "libllama.so: failed to map segment from shared object: Cannot allocate memory",
+        "libgomp.so.1: cannot allocate memory in static TLS block",
+    ],
+)
+def test_a_library_for_which_there_is_no_memory_is_not_to_be_installed_again(why):
+    for error in (
+        explain.unavailable(Fall(3, failed=LoadFailed("runtime", why)), Path("/m.gguf")),
+        explain.unloadable(Fall(3, failed=LoadFailed("runtime", why))),
+    ):
+        assert why in error.message
+        assert "memory" in error.remedy
+        assert "install" not in error.remedy
+
+
+@pytest.mark.parametrize(
+    ("text", "is_so"),
+    [
+        ("llama_model_load: error loading model: mmap failed: Cannot allocate memory", True),
+        ("alloc_tensor_range: failed to allocate CPU buffer of size 1234", True),
+        ("error loading model: unable to allocate CUDA0 buffer", True),
+        ("cudaMalloc failed: out of memory", True),
+        ("ggml_aligned_malloc: insufficient memory (attempted to allocate 434.91 MB)", True),
+        ("error loading model: std::bad_alloc", True),
+        ("error loading model: tensor 'x' data is not within the file bounds, model is corrupted or incomplete", False),
+        ("libllama.so: failed to map segment from shared object: Operation not permitted", False),
+        ("libllama.so: cannot open shared object file: No such file or directory", False),
+    ],
+)
+def test_a_lack_of_memory_is_known_by_its_words(text, is_so):
+    assert explain.speaks_of_memory(text) is is_so
+
+
+def test_only_what_an_illegal_instruction_took_is_said_to_stay():
+    without = Attempt(extra_buffers=False)
+    assert "after a day, or at once after `monkeycode engine stop`" in explain.fell_back(Fall(-signal.SIGABRT, build=CPU), without)
+    assert "after a day" in explain.fell_back(Fall(-signal.SIGILL, build=GPU), Attempt(extra_buffers=False, gpu_share=0.5))
+    assert "after a day" in explain.stepped_down(Attempt(gpu_share=0.5))
+    assert "after a day" not in explain.fell_back(Fall(-signal.SIGILL, build=CPU), without)
+
+
+@pytest.mark.parametrize(
     ("status", "says"),
     [(-signal.SIGILL, "illegal instruction"), (-signal.SIGSEGV, "SIGSEGV"), (-123, "signal 123"), (4, "status 4"), (None, "hung")],
 )

@@ -17,7 +17,7 @@ import pytest
 
 from monkeycode_lsp.config import Local
 from monkeycode_lsp.domain import Finish, Priority, Sampling, Usage
-from monkeycode_lsp.engines.local import explain
+from monkeycode_lsp.engines.local import explain, verdict
 from monkeycode_lsp.engines.local.host import control, rendezvous
 from monkeycode_lsp.engines.local.host.link import Link, Patience
 from monkeycode_lsp.engines.local.wire import Cancel, Generate, Hello, encode
@@ -347,6 +347,44 @@ async def test_a_load_error_names_the_file_and_what_the_library_said(engine, mod
     with pytest.raises(EngineUnavailableError, match="tensor") as caught:
         await engine(load_error="a tensor is missing").ready()
     assert str(model) in caught.value.message
+    assert "local.model" in caught.value.remedy
+
+
+@pytest.mark.parametrize(("dies", "then"), [("SIGILL", False), ("SIGABRT", True)])
+async def test_a_single_crash_at_load_is_no_verdict_for_ever(engine, events, empty, dies, then):
+    told = []
+    first = engine(dies=dies, dies_while="extra_buffers", notify=told.append)
+    await first.ready()
+    assert ("after a day" in told[0]) is then
+    await first.aclose()
+    await empty()
+    events.so_far()
+    verdict.forget()
+    await engine().ready()
+    assert [event["extra_buffers"] for event in events.so_far() if event["what"] == "load"] == [then]
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="there every file name is text")
+async def test_a_model_file_whose_name_is_no_text_is_loaded(engine, prompt, say, events, tmp_path):
+    model = tmp_path / os.fsdecode(b"m\xfc.gguf")
+    model.write_bytes(b"GGUF")
+    assert await say(engine(model=model), prompt()) == "abc"
+    assert [event["model"] for event in events.so_far() if event["what"] == "load"] == [str(model)]
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="there every file name is text")
+async def test_a_failure_that_names_a_file_whose_name_is_no_text_is_told(engine, tmp_path):
+    model = tmp_path / os.fsdecode(b"m\xfc.gguf")
+    model.write_bytes(b"GGUF")
+    with pytest.raises(EngineUnavailableError, match=r"a tensor of .*/m\?\.gguf is missing"):
+        await engine(model=model, load_error="a tensor of {model} is missing").ready()
+
+
+async def test_a_pipe_is_no_model_and_nobody_waits_for_it(engine, tmp_path):
+    os.mkfifo(tmp_path / "pipe.gguf")
+    async with asyncio.timeout(10):
+        with pytest.raises(EngineUnavailableError, match="is a pipe or a device") as caught:
+            await engine(model=tmp_path / "pipe.gguf").ready()
     assert "local.model" in caught.value.remedy
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+
+import msgspec
 import pytest
 
 from monkeycode_lsp.config import Local
@@ -44,12 +47,12 @@ def test_the_defaults_of_the_settings_are_taken_over(model):
 def test_every_setting_arrives(model, home):
     loaded = load(
         model,
-        gpu_layers=7, main_gpu=1, tensor_split=(3.0, 1.0), context_tokens=512, slots=2, batch_tokens=64, threads=3, nice=0,
+        gpu_layers=7, main_gpu=1, tensor_split=(3.0, 1.0), context_tokens=512, slots=2, batch_tokens=64, threads=1, nice=0,
         flash_attention=False, kv_type="q8_0", mmap=False, mlock=True, drafts="off", state_megabytes=2, keep_states=True,
     )  # fmt: skip
     assert loaded == Options(
         model=model,
-        gpu_layers=7, main_gpu=1, tensor_split=(3.0, 1.0), context_tokens=512, slots=2, batch_tokens=64, threads=3, nice=0,
+        gpu_layers=7, main_gpu=1, tensor_split=(3.0, 1.0), context_tokens=512, slots=2, batch_tokens=64, threads=1, nice=0,
         flash_attention=False, kv_type="q8_0", mmap=False, mlock=True, drafts=False, state_bytes=2 << 20, state_folder=str(home / "cache" / "kv"),
     )  # fmt: skip
 
@@ -86,6 +89,26 @@ def test_what_names_no_processors_is_refused_with_the_setting(text):
 def test_processors_that_are_not_ours_are_refused():
     with pytest.raises(EngineUnavailableError, match="processor 4 is not one that this program may use, which are 0-1,3"):
         options.processors("1,4", {0, 1, 3})
+
+
+def test_threads_are_no_more_than_processors_and_that_is_said_once(model, caplog):
+    most = len(options.usable_processors() or range(os.cpu_count() or 1))
+    assert [load(model, threads=997).threads for _ in range(2)] == [most, most]
+    assert [record.getMessage() for record in caplog.records if "997" in record.getMessage()] == [
+        f"local.threads is 997, but the engine may use {most} processors only: it has {most} threads."
+    ]
+    assert load(model).threads == 0
+
+
+@pytest.mark.skipif(options.usable_processors() is None, reason="only Linux binds a process to processors")
+def test_threads_are_no_more_than_the_processors_that_the_engine_is_bound_to(model):
+    first = min(options.usable_processors())
+    assert load(model, threads=2, affinity=str(first)).threads == 1
+
+
+def test_threads_beyond_any_machine_are_no_setting():
+    with pytest.raises(msgspec.ValidationError, match="1024"):
+        msgspec.convert({"threads": 2**31}, Local)
 
 
 def test_where_no_process_can_be_bound_only_an_empty_setting_is_good():

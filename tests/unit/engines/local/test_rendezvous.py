@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from monkeycode_lsp import folders
-from monkeycode_lsp.engines.local.host import rendezvous
+from monkeycode_lsp.engines.local.host import registry, rendezvous
 from monkeycode_lsp.engines.local.host.peers import Peer
 from monkeycode_lsp.engines.local.host.rendezvous import Door
 from monkeycode_lsp.errors import EngineUnavailableError
@@ -125,3 +125,42 @@ async def test_a_closed_door_lets_nobody_in_and_leaves_what_came_after_it(short,
     door.close()
     assert second.path.exists()
     second.close()
+
+
+def test_where_no_temporary_folder_is_either_that_is_said(tmp_path, monkeypatch):
+    def nowhere():
+        raise FileNotFoundError("no usable temporary directory")
+
+    monkeypatch.setenv("MONKEYCODE_HOME", str(tmp_path / ("d" * 120)))
+    monkeypatch.setattr(rendezvous, "_SHALLOW", ())
+    monkeypatch.setattr(tempfile, "gettempdir", nowhere)
+    with pytest.raises(EngineUnavailableError, match="no private folder"):
+        rendezvous.place("0123456789ab")
+
+
+def test_a_place_that_has_just_been_taken_away_holds_nothing(short, monkeypatch):
+    monkeypatch.setattr(rendezvous, "folder", lambda: short / "gone")
+    assert rendezvous.places() == []
+
+
+async def test_a_named_pipe_leads_nowhere_at_once(short, place):
+    os.mkfifo(place().socket)
+    with pytest.raises(ConnectionRefusedError):
+        await rendezvous.connect(place().socket)
+
+
+async def test_an_address_of_endless_depth_leads_nowhere(short, place):
+    place().socket.write_text('{"x":' + "[" * 200_000)
+    with pytest.raises(ConnectionRefusedError):
+        await rendezvous.connect(place().socket)
+
+
+@pytest.mark.parametrize("content", ["[" * 200_000, None])
+def test_a_note_that_is_none_is_not_read(short, place, content):
+    if content is None:
+        os.mkfifo(place().note)
+    else:
+        place().note.write_text(content)
+    assert registry.read(place()) is None
+    assert registry.all_notes() == []
+    rendezvous.remove(place().note)

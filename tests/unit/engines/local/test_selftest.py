@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from monkeycode_lsp.config import Local
-from monkeycode_lsp.engines.local import explain, selftest
+from monkeycode_lsp.engines.local import explain, selftest, verdict
 from monkeycode_lsp.engines.local.ladder import Attempt
 from monkeycode_lsp.errors import EngineUnavailableError
 
@@ -24,6 +24,14 @@ async def test_a_runtime_that_lives_without_extra_buffers_says_so_with_the_build
     assert verdict.attempt == Attempt(extra_buffers=False)
     assert explain.BUILD_LINE in verdict.message
     assert loads(events) == [True, False]
+
+
+async def test_only_an_illegal_instruction_makes_a_verdict_that_lasts(model, stub):
+    for dies, is_lasting in (("SIGABRT", False), ("SIGILL", True)):
+        found = await selftest.check(settings=Local(), model=model, command=stub(dies=dies, dies_while="extra_buffers"))
+        assert found.attempt == Attempt(extra_buffers=False)
+        assert found.is_lasting is is_lasting
+        verdict.forget()
 
 
 async def test_a_runtime_that_dies_in_every_way_says_how_and_what_cures_it(model, stub):

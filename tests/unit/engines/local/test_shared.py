@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
+import errno
 import json
 import os
 import random
 import signal
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from monkeycode_lsp import folders
 from monkeycode_lsp.config import Local
-from monkeycode_lsp.engines.local import verdict
-from monkeycode_lsp.engines.local.host import control, registry, rendezvous
-from monkeycode_lsp.engines.local.host.link import Link
+from monkeycode_lsp.engines.local import explain, verdict
+from monkeycode_lsp.engines.local.host import control, jsontext, launch, registry, rendezvous
+from monkeycode_lsp.engines.local.host.link import Link, LinkLostError, Patience
+from monkeycode_lsp.engines.local.host.peers import ELSEWHERE, Peer
 from monkeycode_lsp.engines.local.host.startlock import StartLock
 from monkeycode_lsp.engines.local.ladder import Attempt
 from monkeycode_lsp.engines.local.wire import Done, Generate, Hello, encode, frames_from_worker
@@ -421,3 +427,147 @@ async def test_a_start_by_another_that_takes_too_long_is_not_awaited_for_ever(en
     with pytest.raises(EngineBusyError, match="Another window"):
         await asked.ready()
     lock.release()
+
+
+DIES_IN_PARTS = """
+import ctypes, sys, threading
+threading.Thread(target=sys.stdin.read).start()
+ctypes.CDLL(None).pthread_exit(None)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere only the whole process is told of")
+async def test_a_process_runs_until_its_last_thread_is_dead():
+    process = subprocess.Popen([sys.executable, "-c", DIES_IN_PARTS], stdin=subprocess.PIPE)
+    async with asyncio.timeout(20):
+        while Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z":  # noqa: ASYNC110 - as above
+            await asyncio.sleep(0.01)
+    assert control.is_running(process.pid)
+    process.stdin.close()
+    await gone(process.pid)
+    process.wait()
+
+
+async def test_what_the_user_stops_by_force_has_not_crashed(engine):
+    asked = engine(settings=LINGERS, gpu=True)
+    await asked.ready()
+    os.kill(pid_of(asked), signal.SIGSTOP)
+    [(place, note)] = registry.all_notes()
+    # A window that starts the next process meanwhile: it clears up, and would find the note of a crash.
+    lock = StartLock.take(place.lock)
+    assert await control.stop(place, note) == "ended"
+    lock.release()
+    await asked.ready()
+    known = verdict.recall(asked._tenant._setup.verdict)
+    assert not (known.crashes if known else ())
+
+
+async def test_a_process_that_lets_go_of_its_socket_late_is_swept_all_the_same(engine, tmp_path, empty):
+    asked = engine(settings=LINGERS)
+    await asked.ready()
+    [(place, note)] = registry.all_notes()
+    await control.stop(place, note)
+    n_came = 0
+
+    async def dying(_reader, writer):
+        nonlocal n_came
+        n_came += 1
+        server.close()
+        writer.close()
+
+    folders.private(place.socket.parent)
+    server = await asyncio.start_unix_server(dying, place.socket)
+    place.note.write_text(jsontext.dump(note))
+    assert await launch.sweep(place) == note
+    assert n_came == 1
+    await empty()
+
+
+async def test_a_process_in_another_container_is_never_ended_by_a_number_that_it_tells(engine, prompt, say):
+    asked = engine()
+    await asked.ready()
+    connection = await rendezvous.connect(asked._tenant.running.place.socket)
+    link = Link(dataclasses.replace(connection, peer=Peer(os.geteuid(), ELSEWHERE)))
+    link.send(Hello())
+    await link.loaded()
+    assert link.pid == ELSEWHERE
+    link.kill()
+    await link.aclose()
+    assert await say(asked, prompt()) == "abc"
+
+
+async def test_a_process_in_another_container_that_hangs_is_left_and_that_is_said(engine, monkeypatch):
+    asked = engine(settings=LINGERS)
+    await asked.ready()
+    pid = pid_of(asked)
+    [(place, note)] = registry.all_notes()
+    os.kill(pid, signal.SIGSTOP)
+    monkeypatch.setattr(rendezvous, "peer_of", lambda _: Peer(os.geteuid(), ELSEWHERE))
+    with pytest.raises(EngineUnavailableError, match="another container") as caught:
+        await control.stop(place, note)
+    assert caught.value.remedy
+    with pytest.raises(EngineUnavailableError, match="another container"):
+        await engine(patience=Patience(welcome_s=0.2, loading_s=0.2)).ready()
+    assert control.is_running(pid)
+    assert registry.read(place) == note
+    os.kill(pid, signal.SIGCONT)
+    assert await control.stop(place, note) == "left"
+
+
+@pytest.mark.parametrize("what", ["socket", "note", "lock", "a link as lock"])
+async def test_what_lies_in_the_way_is_named(engine, what):
+    asked = engine(pauses_s=(60.0,))
+    place = rendezvous.place((await asyncio.to_thread(asked._tenant._prepare)).key)
+    path = getattr(place, what.rpartition(" ")[2])
+    if what == "a link as lock":
+        path.symlink_to(path.parent / "no" / "where")
+    else:
+        path.mkdir()
+    with pytest.raises(EngineUnavailableError, match=f"{path} is in the way") as caught:
+        await asyncio.wait_for(asked.ready(), 30)
+    assert caught.value.remedy == "Remove it."
+    assert await launch.sweep(place) is None
+
+
+@pytest.mark.parametrize("what", ["socket", "note"])
+async def test_a_named_pipe_in_place_of_a_file_is_no_hindrance(engine, prompt, say, empty, what):
+    asked = engine()
+    place = rendezvous.place((await asyncio.to_thread(asked._tenant._prepare)).key)
+    os.mkfifo(getattr(place, what))
+    assert await asyncio.wait_for(say(asked, prompt()), 30) == "abc"
+    await asked.aclose()
+    await empty()
+
+
+async def test_a_runtime_folder_that_is_not_ours_to_use_is_no_hindrance(engine, prompt, say, tmp_path, monkeypatch):
+    monkeypatch.delenv("MONKEYCODE_HOME")
+    for name in ("HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME"):
+        monkeypatch.setenv(name, str(tmp_path / "h"))
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "missing"))
+    asked = engine()
+    assert await say(asked, prompt()) == "abc"
+    await asked.aclose()
+
+
+@pytest.mark.parametrize(("number", "is_full"), [(errno.ENOSPC, True), (errno.EDQUOT, True), (errno.EACCES, False), (None, False)])
+def test_only_a_full_disk_is_asked_after(number, is_full):
+    assert ("disk full" in explain.cannot_listen("no", number=number).remedy) is is_full
+
+
+async def test_each_look_is_answered_anew(engine):
+    asked = engine()
+    await asked.ready()
+    link = await Link.open(asked._tenant.running.place.socket, purpose="control")
+    assert (await link.status()).clients == 1
+    other = engine()
+    await other.ready()
+    assert [status.clients for status in await asyncio.gather(link.status(), link.status())] == [2, 2]
+    unheard = asyncio.create_task(link.status())
+    await asyncio.sleep(0)
+    unheard.cancel()
+    third = engine()
+    await third.ready()
+    assert (await link.status()).clients == 3
+    await link.aclose()
+    with pytest.raises(LinkLostError):
+        await link.status()

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -47,3 +48,11 @@ def test_a_file_that_was_taken_away_meanwhile_locks_nothing(path, monkeypatch):
     assert StartLock.take(path) is None
     monkeypatch.undo()
     assert not path.exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need rights there")
+def test_a_link_in_its_place_is_an_error_and_leads_nowhere(path):
+    path.symlink_to(path.with_name("elsewhere"))
+    with pytest.raises(OSError, match=os.strerror(errno.ELOOP)):
+        StartLock.take(path)
+    assert not path.with_name("elsewhere").exists()

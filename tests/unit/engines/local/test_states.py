@@ -12,6 +12,9 @@ import pytest
 from monkeycode_lsp.engines.local.batch import states
 from monkeycode_lsp.engines.local.batch.shelf import Entry
 
+if sys.platform != "win32":
+    import resource
+
 
 def entry(tokens, state):
     return Entry(tokens, len(state), lambda: state)
@@ -102,3 +105,17 @@ def test_what_nobody_came_back_to_for_long_goes(tmp_path):
     write(tmp_path, entry((2,), b"y"))
     assert not old.exists()
     assert found(tmp_path) == {(2,): b"y"}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="limits are of POSIX")
+def test_a_disk_that_is_full_in_the_middle_costs_the_states_and_no_more(tmp_path, caplog):
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (500, hard))
+    try:
+        write(tmp_path, entry((1,), b"x" * 900))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert "could not be kept" in caplog.text
+    assert list(tmp_path.iterdir()) == []
+    write(tmp_path, entry((1,), b"x" * 900))
+    assert found(tmp_path) == {(1,): b"x" * 900}
