@@ -36,6 +36,8 @@ MOST_RUNNING = 32
 READ_S = 2.0
 """A prompt that nothing is known of should be read in so long; a slow processor gets a smaller window."""
 _LEAST_SCALE = 0.15
+_MUCH = 1.5
+"""The window changes by no less: each change makes the engine read it anew."""
 _TELLING_TOKENS = 64
 """So many tokens read tell the speed."""
 
@@ -44,8 +46,8 @@ class Completer:
     """One configuration's pipeline.
 
     The mutable state is the running generation of each document, the typing rhythm, the window's
-    scale (by what the model takes and how fast it reads), the model once it is known, and the
-    document that it should read next.
+    scale (by what the model takes and how fast it reads; it grows with the next document only, because the KV cache
+    of this one would be of no use any more), the model once it is known, and the document that it should read next.
     """
 
     def __init__(
@@ -72,7 +74,8 @@ class Completer:
         self._stopping: set[asyncio.Task[None]] = set()
         self._rhythm = debounce.Rhythm()
         self._most_scale = 1.0
-        self._speed_scale = 1.0
+        self._speed_scale = self._larger_scale = 1.0
+        self._last_uri = ""
         self._ahead = ReadAhead(engine, settings)
         self._newest: Snapshot | None = None
         self._model: Model | None = None
@@ -110,6 +113,8 @@ class Completer:
         rule = self._gate.refuses(ask, n_nuls=n_nuls)
         if rule:
             return log.nothing(OutcomeKind.GATED, rule)
+        if uri != self._last_uri:
+            self._last_uri, self._speed_scale = uri, self._larger_scale
         window = windows.around(ask.snapshot, self.settings.context, ask.selected, scale=min(self._most_scale, self._speed_scale))
         log.saw(window)
         rule = self._gate.declines(ask, window)
@@ -274,8 +279,10 @@ class Completer:
             return
         scale = self._read_s * n_read / (generation.first_ms / 1e3) / self._wanted_tokens
         scale = min(1.0, max(_LEAST_SCALE, scale))
-        if not 1 / 1.5 < scale / self._speed_scale < 1.5:  # noqa: PLR2004 - half as much again
-            self._speed_scale = scale
+        if scale < self._speed_scale / _MUCH:
+            self._speed_scale = self._larger_scale = scale
+        elif scale > self._speed_scale * _MUCH:
+            self._larger_scale = scale
 
     @property
     def _wanted_tokens(self) -> int:

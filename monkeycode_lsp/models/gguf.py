@@ -141,6 +141,8 @@ class _Mapped:
 def _mapped(path: Path) -> _Mapped:
     if path.is_dir():
         raise ModelError(f"{path} is a folder, not a model file.", remedy="Name the .gguf file inside it.")
+    if path.exists() and not path.is_file():  # opening it may wait for ever
+        raise ModelError(f"{path} is a pipe or a device, not a model file.")
     try:
         return _Mapped(path)
     except FileNotFoundError as exc:

@@ -267,10 +267,12 @@ async def test_a_slow_reader_gets_a_smaller_window_and_a_fast_one_the_whole():
     pipeline.engine.speed = 100_000.0
     await pipeline(long + "e = ‸")
     await pipeline(long + "f = ‸")
-    first, second, third, small, _, last = pipeline.engine.sizes
+    await pipeline(long + "g = ‸", uri="file:///w/another.py")
+    first, second, third, small, _, same, last = pipeline.engine.sizes
     assert abs(first - second) < 10
     assert abs(first - third) < 10
     assert small < 0.6 * first
+    assert abs(same - small) < 10  # in the same document it would be read all anew
     assert last > 0.9 * first
 
 

@@ -12,7 +12,6 @@ import pytest
 from monkeycode_lsp.cli import processes
 from monkeycode_lsp.engines.local.host.control import Seen
 from monkeycode_lsp.engines.local.host.registry import Note
-from monkeycode_lsp.engines.local.host.rendezvous import Place
 
 _HOLDS = "held = bytearray(b'x' * {bytes}); print('here', flush=True); input()"
 _PARENT = "import subprocess, sys; subprocess.run([sys.executable, '-c', sys.argv[1]])"
@@ -28,9 +27,9 @@ def test_the_memory_of_children_counts():
     assert child.returncode == 0
 
 
-def test_an_entry_of_a_file_whose_name_is_no_text_can_be_told_as_json(tmp_path):
+def test_an_entry_of_a_file_whose_name_is_no_text_can_be_told_as_json():
     note = Note(kind="native", model=os.fsdecode(b"/m\xfc/q\xfc.gguf"), version="0")
-    entry = processes.entry(Seen(Place(tmp_path / "x"), note, None))
+    entry = processes.entry(Seen(note, None))
     told = msgspec.json.decode(msgspec.json.encode(entry))
     assert (told["path"], told["model"]) == ("/m?/q?.gguf", "q?.gguf")
 

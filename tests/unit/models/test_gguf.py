@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import sys
 
 import pytest
 from hypothesis import given
@@ -96,6 +98,14 @@ def test_a_missing_file_and_a_folder_are_told_apart(tmp_path):
         gguf.read(tmp_path / "none.gguf")
     with pytest.raises(ModelError, match="is a folder"):
         gguf.read(tmp_path)
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.skipif(sys.platform == "win32", reason="there no file is a pipe")
+def test_a_pipe_is_no_model_and_nobody_waits_for_it(tmp_path):
+    os.mkfifo(tmp_path / "pipe.gguf")
+    with pytest.raises(ModelError, match="is a pipe or a device"):
+        gguf.read(tmp_path / "pipe.gguf")
 
 
 @given(data=st.data())
