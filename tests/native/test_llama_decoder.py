@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 
@@ -237,12 +238,18 @@ except LoadError as exc:
 
 
 @pytest.mark.skipif(sys.platform == "darwin", reason="there every file name is text")
-def test_a_file_whose_name_is_no_text_is_loaded(options, tmp_path):
+def test_a_file_whose_name_is_no_text_is_loaded_and_gives_a_nameless_model_its_own(options, tmp_path):
     path = tmp_path / os.fsdecode(b"m\xfc.gguf")
-    path.symlink_to(options.model)
-    decoder = load(options, model=path, state_folder=str(tmp_path / "kv"))
+    shutil.copyfile(options.model, path)
+    with path.open("r+b") as file:
+        file.seek(file.read(65_536).index(b"general.name"))
+        file.write(b"general.nome")
+    decoder = LlamaDecoder(msgspec.structs.replace(options, model=path, state_folder=str(tmp_path / "kv")))
+    decoder.build()
+    assert decoder.load().name == "m?"
     assert answer(decoder, FIM)[0]
     decoder.close()
+    path.unlink()
 
 
 def test_a_decoder_without_a_model_has_nothing_to_do(options):

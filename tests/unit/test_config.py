@@ -22,6 +22,7 @@ def test_names_are_the_same_words_in_camel_case():
         ({"completion": {"maxTokns": 3}}, ["completion.maxTokns", "did you mean completion.maxTokens?"]),
         ({"local": {"gpuLayers": "many"}}, ["local.gpuLayers", "int"]),
         ({"local": {"slots": 0}}, ["local.slots", ">= 1"]),
+        ({"local": {"idleMinutes": 10**12}}, ["local.idleMinutes", "<= 525600"]),
         ({"engine": "gpu"}, ["engine", "'gpu'"]),
         ({"remote": {"endpoints": [{"url": "x", "api": "soap"}]}}, ["remote.endpoints", "'soap'"]),
         ({"local": 7}, ["local", "group of settings"]),

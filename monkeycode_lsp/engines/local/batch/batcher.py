@@ -123,7 +123,8 @@ class Batcher:
 
     def _seat(self) -> None:
         """Give slots to the runs that wait, the most urgent first; less urgent ones make room."""
-        for run in sorted((run for run in self._runs if run.slot is None), key=_turn):
+        now = self._clock()
+        for run in sorted((run for run in self._runs if run.slot is None), key=lambda run: _turn(run, now)):
             free = [slot for slot in self._slots.all if not slot.taken]
             holders = {other.slot: other for other in self._runs if other.slot and self._gives_way(other, run)}
             if not free and not holders:
@@ -307,9 +308,9 @@ class Batcher:
         self.totals = msgspec.structs.replace(totals, **{name: getattr(totals, name) + value for name, value in more.items()})
 
 
-def _turn(run: Run) -> tuple[int, int, int]:
-    """By urgency; then the newest of each document; then by age."""
-    return int(run.ask.priority), run.n_passed, run.number
+def _turn(run: Run, now: float) -> tuple[int, int, bool, int, int]:
+    """By urgency; then the newest of each document; then who has waited for long; then who has the least to read."""
+    return int(run.ask.priority), run.n_passed, now - run.served_at < _STARVING_S, run.n_missing, run.number
 
 
 def _rows(part: Part) -> list[Row]:

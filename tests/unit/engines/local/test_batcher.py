@@ -311,7 +311,7 @@ def test_a_short_ask_does_not_wait_until_other_windows_leave_a_slot(n_long):
     short = loop.begin("hi", max_tokens=4, session="short")
     n = len(loop.runtime.batches)
     loop.until(lambda: loop.over(short))
-    assert sum(map(len, loop.runtime.batches[n:])) < 1000
+    assert sum(map(len, loop.runtime.batches[n:])) < 2500
     assert not all(loop.over(job) for job in long)
     loop.run()
     assert [loop.text(job) for job in long] == [alone(f"{n}" * 1500) for n in range(n_long)]

@@ -68,7 +68,7 @@ async def test_stop_ends_the_process_and_says_so(engine, prompt, say, empty):
     await empty()
 
 
-async def test_of_several_processes_one_must_be_named(engine, prompt, say):
+async def test_of_several_processes_one_must_be_named(engine, prompt, say, empty):
     one, other = engine(settings=LINGERS, pause_s=0.001), engine(settings=LINGERS)
     await say(one, prompt())
     await say(other, prompt())
@@ -86,3 +86,4 @@ async def test_of_several_processes_one_must_be_named(engine, prompt, say):
     code, out, _ = await monkeycode("stop", "--all")
     assert (code, "was ended" in out) == (0, True)
     assert not control.is_running(second)
+    await empty()

@@ -11,7 +11,6 @@ import os
 import random
 import signal
 import stat
-import subprocess
 import sys
 from pathlib import Path
 
@@ -429,6 +428,11 @@ async def test_a_start_by_another_that_takes_too_long_is_not_awaited_for_ever(en
     lock.release()
 
 
+def state_of(pid):
+    """Of its first thread."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
 DIES_IN_PARTS = """
 import ctypes, sys, threading
 threading.Thread(target=sys.stdin.read).start()
@@ -438,14 +442,14 @@ ctypes.CDLL(None).pthread_exit(None)
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere only the whole process is told of")
 async def test_a_process_runs_until_its_last_thread_is_dead():
-    process = subprocess.Popen([sys.executable, "-c", DIES_IN_PARTS], stdin=subprocess.PIPE)
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", DIES_IN_PARTS, stdin=asyncio.subprocess.PIPE)
     async with asyncio.timeout(20):
-        while Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z":  # noqa: ASYNC110 - as above
+        while state_of(process.pid) != "Z":  # noqa: ASYNC110 - a single thread cannot be awaited
             await asyncio.sleep(0.01)
     assert control.is_running(process.pid)
     process.stdin.close()
     await gone(process.pid)
-    process.wait()
+    await process.wait()
 
 
 async def test_what_the_user_stops_by_force_has_not_crashed(engine):
