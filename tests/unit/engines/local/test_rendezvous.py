@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import shutil
 import stat
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -164,3 +167,53 @@ def test_a_note_that_is_none_is_not_read(short, place, content):
     assert registry.read(place()) is None
     assert registry.all_notes() == []
     rendezvous.remove(place().note)
+
+
+STRANGER = """
+import os, socket, sys
+os.setuid(65534)
+stranger = socket.socket(socket.AF_UNIX)
+if sys.argv[1] == "comes":
+    stranger.connect(sys.argv[2])
+    print(len(stranger.recv(1)), flush=True)
+else:
+    stranger.bind(sys.argv[2])
+    os.chmod(sys.argv[2], 0o666)
+    stranger.listen()
+    print("listens", flush=True)
+    stranger.accept()
+"""
+
+
+@pytest.fixture
+def open_folder():
+    """Where another user may come in."""
+    folder = Path(tempfile.mkdtemp(dir="/tmp"))
+    folder.chmod(0o777)
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.mark.skipif(sys.platform == "win32" or os.geteuid() != 0, reason="only root can be another user as well")
+async def test_another_users_process_is_not_let_in_and_ours_is(open_folder):
+    path = open_folder / "engine.sock"
+    door = rendezvous.Door(path, loopback=False)
+    path.chmod(0o666)
+    letting_in = asyncio.create_task(asyncio.to_thread(door.accept))
+    stranger = await asyncio.create_subprocess_exec(sys.executable, "-c", STRANGER, "comes", path, stdout=subprocess.PIPE)
+    assert await asyncio.wait_for(stranger.communicate(), 20) == (b"0\n", None)
+    assert not letting_in.done()
+    ours = await rendezvous.connect(path)
+    (await letting_in).close()
+    ours.writer.close()
+    door.close()
+
+
+@pytest.mark.skipif(sys.platform == "win32" or os.geteuid() != 0, reason="only root can be another user as well")
+async def test_nothing_is_said_to_another_users_process(open_folder):
+    path = open_folder / "engine.sock"
+    stranger = await asyncio.create_subprocess_exec(sys.executable, "-c", STRANGER, "listens", path, stdout=subprocess.PIPE)
+    assert await asyncio.wait_for(stranger.stdout.readline(), 20) == b"listens\n"
+    with pytest.raises(PermissionError, match="another user"):
+        await rendezvous.connect(path)
+    await asyncio.wait_for(stranger.communicate(), 20)
