@@ -103,7 +103,7 @@ def empty():
     """Waits until nothing of any process lies about any more."""
 
     async def empty():
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             while [path.name for path in rendezvous.folder().iterdir()]:  # noqa: ASYNC110 - files cannot be awaited
                 await asyncio.sleep(0.01)
         rendezvous.places()  # takes an empty temporary folder along

@@ -26,7 +26,7 @@ from monkeycode_lsp.errors import ContextOverflowError, EngineBusyError, EngineR
 QUICK = Patience(welcome_s=0.5, quiet_s=0.2, pong_s=0.5)
 
 
-async def gone(pid, within_s=10):
+async def gone(pid, within_s=30):
     async with asyncio.timeout(within_s):
         while control.is_running(pid):  # noqa: ASYNC110 - a process that is not our child cannot be awaited
             await asyncio.sleep(0.01)

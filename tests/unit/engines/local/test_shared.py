@@ -34,7 +34,7 @@ def pid_of(engine):
     return engine._tenant.running.link.pid
 
 
-async def gone(pid, within_s=10):
+async def gone(pid, within_s=30):
     async with asyncio.timeout(within_s):
         while control.is_running(pid):  # noqa: ASYNC110 - a process that is not our child cannot be awaited
             await asyncio.sleep(0.01)
