@@ -66,7 +66,7 @@ class Local(msgspec.Struct, frozen=True, rename="camel"):
     keep_states: bool = False
     """Keep those states on disk when the engine leaves.  They hold the text that the model has read."""
     runtime: Literal["auto", "native", "managed"] = "auto"
-    """native: llama-cpp-python in a child process; managed: a prebuilt llama-server."""
+    """native: llama-cpp-python in a process of ours; managed: a prebuilt llama-server."""
     idle_minutes: Annotated[int, Meta(ge=0, le=525_600)] = 15
     """The engine process leaves after so long without an ask; 0: never."""
     linger_seconds: Annotated[int, Meta(ge=0, le=86_400)] = 30

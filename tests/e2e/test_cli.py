@@ -247,7 +247,7 @@ async def test_serve_over_tcp(home):
 
 
 async def test_serve_over_websocket(home):
-    client = pytest.importorskip("websockets.asyncio.client")
+    client = pytest.importorskip("websockets.asyncio.client", reason="needs the extra ws")
     async with listening(home, "--ws", "0") as (process, port), client.connect(f"ws://127.0.0.1:{port}", proxy=None) as socket:
         await socket.send(json.dumps({"jsonrpc": "2.0", **INITIALIZE}))
         answer = json.loads(await asyncio.wait_for(socket.recv(), 30))

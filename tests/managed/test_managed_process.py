@@ -325,7 +325,7 @@ async def test_a_file_that_cannot_be_loaded_is_named(make, empty):
 
 @pytest.mark.skipif(sys.platform == "darwin", reason="there every file name is text")
 async def test_the_package_says_that_it_cannot_open_a_file_whose_name_is_no_text(make, tmp_path):
-    pytest.importorskip("xllamacpp")
+    pytest.importorskip("xllamacpp", reason="needs the prebuilt engine")
     model = tmp_path / os.fsdecode(b"m\xfc.gguf")
     model.write_bytes(header(""))
     with pytest.raises(EngineUnavailableError, match="its name is no text") as caught:

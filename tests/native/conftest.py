@@ -14,8 +14,8 @@ def own_home(model_path, tmp_path, monkeypatch):
 @pytest.fixture(scope="session")
 def llama(model_path):
     """The model with four KV caches."""
-    build = pytest.importorskip("monkeycode_lsp.engines.local.llama.build")
-    context = pytest.importorskip("monkeycode_lsp.engines.local.llama.context")
+    build = pytest.importorskip("monkeycode_lsp.engines.local.llama.build", reason="needs the native engine")
+    context = pytest.importorskip("monkeycode_lsp.engines.local.llama.context", reason="needs the native engine")
     build.LOG.install()
     llama = context.Llama(Options(model=model_path, context_tokens=1024, slots=4, threads=1))
     yield llama

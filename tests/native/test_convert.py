@@ -15,7 +15,7 @@ from monkeycode_lsp.engines.local import convert
 from monkeycode_lsp.errors import ModelError
 from monkeycode_lsp.models import gguf, resolve
 
-llama_cpp = pytest.importorskip("llama_cpp")
+llama_cpp = pytest.importorskip("llama_cpp", reason="needs the native engine")
 
 pytestmark = [pytest.mark.model, pytest.mark.native]
 

@@ -16,9 +16,9 @@ from monkeycode_lsp.engines.local.decoder import GenerationError, Options
 from monkeycode_lsp.engines.local.wire import Generate
 from tests.native.prompts import FIM, FUNCTIONS, PROMPTS
 
-llama_cpp = pytest.importorskip("llama_cpp")
-np = pytest.importorskip("numpy")
-Llama = pytest.importorskip("monkeycode_lsp.engines.local.llama.context").Llama
+llama_cpp = pytest.importorskip("llama_cpp", reason="needs the native engine")
+np = pytest.importorskip("numpy", reason="needs the native engine")
+Llama = pytest.importorskip("monkeycode_lsp.engines.local.llama.context", reason="needs the native engine").Llama
 
 pytestmark = [pytest.mark.model, pytest.mark.native]
 

@@ -17,10 +17,10 @@ from monkeycode_lsp.engines.local.wire import Delta, Done, Failed, Generate, Tot
 from tests.native import lora
 from tests.native.prompts import FIM, FUNCTIONS, PROMPTS
 
-pytest.importorskip("llama_cpp")
-decoder_module = pytest.importorskip("monkeycode_lsp.engines.local.llama.decoder")
+pytest.importorskip("llama_cpp", reason="needs the native engine")
+decoder_module = pytest.importorskip("monkeycode_lsp.engines.local.llama.decoder", reason="needs the native engine")
 LlamaDecoder, scope = decoder_module.LlamaDecoder, decoder_module.scope
-loading = pytest.importorskip("monkeycode_lsp.engines.local.llama.loading")
+loading = pytest.importorskip("monkeycode_lsp.engines.local.llama.loading", reason="needs the native engine")
 
 pytestmark = [pytest.mark.model, pytest.mark.native]
 

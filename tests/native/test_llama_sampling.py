@@ -12,8 +12,8 @@ from monkeycode_lsp.engines.local.batch.runtime import Row
 from monkeycode_lsp.engines.local.decoder import GenerationError
 from monkeycode_lsp.engines.local.wire import Generate
 
-np = pytest.importorskip("numpy")
-sampling = pytest.importorskip("monkeycode_lsp.engines.local.llama.sampling")
+np = pytest.importorskip("numpy", reason="needs the native engine")
+sampling = pytest.importorskip("monkeycode_lsp.engines.local.llama.sampling", reason="needs the native engine")
 
 pytestmark = [pytest.mark.model, pytest.mark.native]
 

@@ -26,9 +26,9 @@ from monkeycode_lsp.engines.local.batch.tokens import prompt_tokens
 from monkeycode_lsp.engines.local.decoder import Options
 from monkeycode_lsp.engines.local.wire import Done, Generate, Totals
 
-llama_cpp = pytest.importorskip("llama_cpp")
-np = pytest.importorskip("numpy")
-LlamaDecoder = pytest.importorskip("monkeycode_lsp.engines.local.llama.decoder").LlamaDecoder
+llama_cpp = pytest.importorskip("llama_cpp", reason="needs the native engine")
+np = pytest.importorskip("numpy", reason="needs the native engine")
+LlamaDecoder = pytest.importorskip("monkeycode_lsp.engines.local.llama.decoder", reason="needs the native engine").LlamaDecoder
 
 pytestmark = [pytest.mark.model, pytest.mark.native]
 

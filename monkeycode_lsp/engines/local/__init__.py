@@ -1,5 +1,6 @@
 """The engine on this machine.
 
-Here is its native kind: llama.cpp in a child process that owns the model.  `native` is the editor's side, `worker`
-the child's; between them lies `wire`.  Only `llama` knows llama_cpp, and the editor's server never imports it.
+`engine` chooses between two kinds: `native`, llama.cpp in a process of ours, and `managed`, a prebuilt llama-server.  Either
+is one process that all windows share: `host` is the way to it, `wire` what is said on it.  Inside the native one `batch` decides
+what is decoded, over `llama`, the only importer of llama_cpp, which the editor's server never loads.
 """

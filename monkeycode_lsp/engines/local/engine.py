@@ -1,7 +1,7 @@
 """The engine on this machine: finds the model, and the runtime that is installed and lives.
 
 native (llama-cpp-python, the full engine) is preferred; where it is missing or dies, managed (a
-prebuilt llama-server) takes over.  Both are children; nothing native is loaded into this process.
+prebuilt llama-server) takes over.  Both run in processes that all windows share; nothing native is loaded into this one.
 """
 
 from __future__ import annotations

@@ -2,9 +2,8 @@
 
 One decode serves the most urgent runs that have a slot.  Among equals the one goes first that has had the least
 of the decoder for what it does now, reading or writing, so that a short answer never queues behind a long prompt, and
-no window starves.  A prompt is read
-in chunks, alone; runs that write share a decode where that is cheaper here than one decode each.  Nothing
-here knows a library: see `runtime`.
+no window starves.  A prompt is read in chunks, alone; runs that write share a decode where that is cheaper here than one
+decode each.  Nothing here knows a library: see `runtime`.
 """
 
 from __future__ import annotations
@@ -122,7 +121,7 @@ class Batcher:
     # Which runs have a slot.
 
     def _seat(self) -> None:
-        """Give slots to the runs that wait, the most urgent first; less urgent ones make room."""
+        """Give slots to the runs that wait, the most urgent first; less urgent ones make room, and equal ones that had more."""
         now = self._clock()
         for run in sorted((run for run in self._runs if run.slot is None), key=lambda run: _turn(run, now)):
             free = [slot for slot in self._slots.all if not slot.taken]
