@@ -131,6 +131,17 @@ class Debounce(msgspec.Struct, frozen=True, rename="camel"):
     """Longest wait."""
 
 
+class LookAhead(msgspec.Struct, frozen=True, rename="camel"):
+    """What is worked out before anybody asks for it."""
+
+    mode: Literal["auto", "on", "off"] = "auto"
+    """The next suggestion, as if the shown one had been accepted. auto: on this machine's engine, unless it runs on battery; on: at endpoints too, which may cost money."""
+    share: Annotated[float, Meta(ge=0, le=1)] = 0.3
+    """Most of the engine's time that it may take."""
+    read: bool = True
+    """Let this machine's engine read a document that was opened, or the place where the cursor rests."""
+
+
 class Completion(msgspec.Struct, frozen=True, rename="camel"):
     """What is asked for and where."""
 
@@ -179,17 +190,21 @@ class Cache(msgspec.Struct, frozen=True, rename="camel"):
     enabled: bool = True
     """Use suggestions again."""
     directory: str = ""
-    """Where they are kept on disk; empty: the user's cache folder. Not in effect yet."""
+    """Where they are kept on disk; empty: the user's cache folder."""
     memory_ttl_seconds: Seconds = 300
     """How long they are good in memory."""
     memory_bytes: Positive = 16_777_216
     """How much memory they may take."""
     disk_ttl_seconds: Seconds = 604_800
-    """How long they are good on disk. Not in effect yet."""
+    """How long they are good on disk; 0: nothing is kept there."""
+    disk_bytes: Positive = 268_435_456
+    """How much of the disk they may take."""
     shared_url: str = ""
-    """A Redis or Valkey that a team shares. Not in effect yet."""
+    """A Redis or Valkey that a team shares, such as `rediss://:password@host:6379/0`."""
     shared_ttl_seconds: Seconds = 3_600
-    """How long they are good there. Not in effect yet."""
+    """How long they are good there."""
+    showings: Annotated[int, Meta(ge=0, le=1000)] = 3
+    """A suggestion that was shown so often at one place, and never taken, is not shown there again; 0: it is."""
 
 
 class Privacy(msgspec.Struct, frozen=True, rename="camel"):
@@ -226,6 +241,7 @@ class Config(msgspec.Struct, frozen=True, rename="camel"):
     template: str | Template = "auto"
     """auto, the name of a family, or a format of your own."""
     debounce: Debounce = Debounce()
+    look_ahead: LookAhead = LookAhead()
     completion: Completion = Completion()
     context: Context = Context()
     cache: Cache = Cache()

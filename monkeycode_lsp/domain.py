@@ -73,6 +73,8 @@ class Ask(msgspec.Struct, frozen=True):
     selected: Selected | None = None
     since_edit_ms: float | None = None
     """What the editor has already waited since the last edit; None if nothing was edited."""
+    inserted: str = ""
+    """What the last edit put in, LF only; empty if it only took away."""
 
 
 class Window(msgspec.Struct, frozen=True):

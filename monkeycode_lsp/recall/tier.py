@@ -1,0 +1,35 @@
+"""What a tier beyond this process's memory can do.  It never raises and never blocks the event loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from monkeycode_lsp.domain import Origin
+from monkeycode_lsp.recall.record import Record
+
+Warn = Callable[[str], None]
+"""Tells the user, once, in a sentence or two, what is missing and how to mend it.  May be called from any thread."""
+
+
+class Tier(Protocol):
+    """One place where records are kept by a 16-byte key."""
+
+    origin: Origin
+
+    @property
+    def patience_s(self) -> float:
+        """How long an answer is worth waiting for; 0 while it is out of order."""
+        ...
+
+    async def get(self, key: bytes) -> Record | None:
+        """What is kept there; None for a miss and for any trouble."""
+        ...
+
+    def put(self, key: bytes, record: Record) -> None:
+        """Keep it, some time soon; returns at once."""
+        ...
+
+    async def aclose(self) -> None:
+        """Finish what was begun, within a second.  Can be called twice."""
+        ...
