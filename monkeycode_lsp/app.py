@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import sys
@@ -13,9 +14,13 @@ from typing import Any, BinaryIO
 from monkeycode_lsp import config, folders, transport
 from monkeycode_lsp.completer import Completer
 from monkeycode_lsp.engines import choose
+from monkeycode_lsp.errors import StorageError
 from monkeycode_lsp.observe.outcomes import FOLDER, Outcomes
+from monkeycode_lsp.recall.disk import Disk
 from monkeycode_lsp.recall.lookup import Recall
 from monkeycode_lsp.recall.memory import Memory
+from monkeycode_lsp.recall.shared import Shared
+from monkeycode_lsp.recall.tier import Tier
 from monkeycode_lsp.server import Report, Server
 from monkeycode_lsp.settings import Layers
 from monkeycode_lsp.turn import Turn
@@ -25,15 +30,18 @@ def make_server(overrides: Mapping[str, Any] | None = None, *, state: Path | Non
     """A server with everything it needs; settings given here win over the editor's."""
     turn = Turn()
     outcomes = Outcomes((state or folders.state()) / FOLDER)
-    recalls: dict[config.Cache, Recall] = {}
 
     def make_completer(settings: config.Config, report: Report, before: Completer | None) -> Completer:
-        if settings.cache not in recalls:
-            recalls.clear()
-            recalls[settings.cache] = Recall(Memory(most_bytes=settings.cache.memory_bytes, ttl_s=settings.cache.memory_ttl_seconds))
-        same = before is not None and choose.same_engine(before.settings, settings)
-        engine = before.engine if before is not None and same else choose.engine(settings, report)
-        return Completer(settings=settings, engine=engine, recall=recalls[settings.cache], turn=turn, outcomes=outcomes, report=report)
+        same_cache = before is not None and before.settings.cache == settings.cache
+        same_engine = before is not None and choose.same_engine(before.settings, settings)
+        return Completer(
+            settings=settings,
+            engine=before.engine if before is not None and same_engine else choose.engine(settings, report),
+            recall=before.recall if before is not None and same_cache else make_recall(settings.cache, report),
+            turn=turn,
+            outcomes=outcomes,
+            report=report,
+        )
 
     return Server(
         make_completer=make_completer,
@@ -41,6 +49,24 @@ def make_server(overrides: Mapping[str, Any] | None = None, *, state: Path | Non
         outcomes=outcomes,
         pull_model=choose.pull_model,
     )
+
+
+def make_recall(settings: config.Cache, report: Report) -> Recall:
+    """Every tier that the settings ask for, nearest first.  Called on the event loop; nothing is opened yet."""
+    loop = asyncio.get_running_loop()
+
+    def warn(text: str) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop has ended, and with it whoever would read it
+            loop.call_soon_threadsafe(report, StorageError(text))
+
+    memory = Memory(most_bytes=settings.memory_bytes, ttl_s=settings.memory_ttl_seconds)
+    tiers: list[Tier] = []
+    if settings.enabled and settings.disk_ttl_seconds:
+        folder = Path(settings.directory).expanduser() if settings.directory else folders.cache() / "suggestions"
+        tiers.append(Disk(folder, ttl_s=settings.disk_ttl_seconds, most_bytes=settings.disk_bytes, warn=warn))
+    if settings.enabled and settings.shared_url:
+        tiers.append(Shared(settings.shared_url, ttl_s=settings.shared_ttl_seconds, warn=warn))
+    return Recall(memory, tiers=tiers, showings=settings.showings)
 
 
 def start_logging(level: str) -> None:

@@ -7,47 +7,44 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import logging
-import time
 from collections.abc import Callable
 
 import msgspec
 
-from monkeycode_lsp import config, debounce, filters, prompt, stops
+from monkeycode_lsp import clock, config, debounce, power
 from monkeycode_lsp.account import Account, why_empty
 from monkeycode_lsp.context import window as windows
-from monkeycode_lsp.domain import Ask, Finish, Origin, OutcomeKind, Sampling, Snapshot, Suggestion, Trigger, Window
+from monkeycode_lsp.domain import Ask, Origin, OutcomeKind, Scope, Snapshot, Suggestion, Trigger, Window
 from monkeycode_lsp.engines.base import Engine, Model
 from monkeycode_lsp.errors import ContextOverflowError, EngineBusyError, MonkeyCodeError, SupersededError
 from monkeycode_lsp.gate import Gate
 from monkeycode_lsp.generation import Generation
+from monkeycode_lsp.generations import Generations
+from monkeycode_lsp.look_ahead import LookAhead
 from monkeycode_lsp.observe.outcomes import Outcomes
 from monkeycode_lsp.read_ahead import ReadAhead
+from monkeycode_lsp.recall.agreement import rest
 from monkeycode_lsp.recall.lookup import Recall
-from monkeycode_lsp.recall.table import continues
+from monkeycode_lsp.scale import READ_S, Scale
+from monkeycode_lsp.shaping import Shaping
 from monkeycode_lsp.turn import Turn
 
 logger = logging.getLogger(__name__)
 
-GRACE_S = 0.1
-"""A generation whose ask was cancelled lives on so long: editors cancel just before they ask again."""
-MOST_RUNNING = 32
-READ_S = 2.0
-"""A prompt that nothing is known of should be read in so long; a slow processor gets a smaller window."""
-_LEAST_SCALE = 0.15
-_MUCH = 1.5
-"""The window changes by no less: each change makes the engine read it anew."""
-_TELLING_TOKENS = 64
-"""So many tokens read tell the speed."""
+PATIENCE_S = 0.6
+"""After so long an automatic ask takes the complete lines that are there; editors stop waiting soon after.
+The rest goes on, and the next ask gets it."""
+_FOLLOWED = 1.25
+"""Of the engine's usual time: so long a generation that is behind the user is waited for."""
+_SHOWN_KNOWN = 256
 
 
 class Completer:
     """One configuration's pipeline.
 
-    The mutable state is the running generation of each document, the typing rhythm, the window's
-    scale (by what the model takes and how fast it reads; it grows with the next document only, because the KV cache
-    of this one would be of no use any more), the model once it is known, and the document that it should read next.
+    The mutable state is that of its parts, the typing rhythm, the model once it is known, where the
+    last asks showed something, the last ask's snapshot, and the document that should be read next.
     """
 
     def __init__(
@@ -60,24 +57,25 @@ class Completer:
         outcomes: Outcomes,
         report: Callable[[MonkeyCodeError], None],
         read_s: float = READ_S,
+        on_battery: Callable[[], bool] = power.on_battery,
     ) -> None:
         self.settings = settings
-        self._read_s = read_s
         self._engine = engine
         self._recall = recall
         self._turn = turn
         self._outcomes = outcomes
         self._report = report
         self._gate = Gate(settings)
-        self._settings_scope = _fingerprint(settings)
-        self._running: dict[str, Generation] = {}
-        self._stopping: set[asyncio.Task[None]] = set()
+        self._shaping = Shaping(settings)
+        self._generations = Generations(engine, recall.table, self._finished)
+        self._scale = Scale(settings, read_s=read_s)
         self._rhythm = debounce.Rhythm()
-        self._most_scale = 1.0
-        self._speed_scale = self._larger_scale = 1.0
-        self._last_uri = ""
-        self._ahead = ReadAhead(engine, settings)
-        self._newest: Snapshot | None = None
+        self._read_ahead = ReadAhead(engine, settings)
+        self._look_ahead = LookAhead(settings.look_ahead, on_battery)
+        self._shown: dict[int, str] = {}
+        self._opened: Snapshot | None = None
+        self._last: Snapshot | None = None
+        self._reading: asyncio.Task[None] | None = None
         self._model: Model | None = None
         self._ready: asyncio.Task[Model] | None = None
 
@@ -112,144 +110,183 @@ class Completer:
         uri = ask.snapshot.uri
         rule = self._gate.refuses(ask, n_nuls=n_nuls)
         if rule:
+            self._generations.leave(uri)
             return log.nothing(OutcomeKind.GATED, rule)
-        if uri != self._last_uri:
-            self._last_uri, self._speed_scale = uri, self._larger_scale
-        window = windows.around(ask.snapshot, self.settings.context, ask.selected, scale=min(self._most_scale, self._speed_scale))
+        self._works_on(ask.snapshot)
+        window = self._window(ask)
         log.saw(window)
+        self._recall.showings.saw(uri, window)
         rule = self._gate.declines(ask, window)
         log.stages.end("gate")
         if rule:
-            self._leave(uri)
+            self._generations.leave(uri)
+            if self._model is not None:
+                self._read_ahead.resting(uri, window, self._model)
             return log.nothing(OutcomeKind.GATED, rule)
-        if self._model is not None and self.settings.cache.enabled:
-            kept = self._recall.find(uri, self._scope(self._model, ask), window)
-            log.stages.end("recall")
-            if kept is not None:
-                self._leave(uri)
-                return log.shows(kept)
-        return await self._turn.run(claim, self._ask_engine(ask, window, log))
+        kept = self._recalled(ask, window)
+        log.stages.end("recall")
+        if kept is not None:
+            return self._show(ask, window, kept, log)
+        return await self._turn.run(claim, self._answer(ask, window, log))
 
-    async def _ask_engine(self, ask: Ask, window: Window, log: Account, *, may_shorten: bool = True) -> list[Suggestion]:
+    async def _answer(self, ask: Ask, window: Window, log: Account) -> list[Suggestion]:
+        """What no finished suggestion answers: by a generation that runs, by the tiers beyond, or by a new one."""
+        until = clock.now() + self.settings.completion.deadline_ms / 1e3 - log.stages.total_ms / 1e3
+        due = clock.now() + debounce.delay_ms(ask, window, self._rhythm, self.settings.debounce) / 1e3
+        self._rhythm = self._rhythm.with_asked(ask, window)
+        self._read_ahead.moved()
+        generation = await self._follow(ask, window)
+        if generation is not None:
+            await self._wait(ask, window, generation, until)
+            return self._conclude(ask, window, generation, log, Origin.ADOPTED)
+        log.stages.end("follow")
+        kept = await self._debounce(ask, window, max(0.0, due - clock.now()))
+        log.stages.end("debounce")
+        if kept is not None:
+            return self._show(ask, window, kept, log)
+        return await self._generate(ask, window, log, until)
+
+    async def _follow(self, ask: Ask, window: Window) -> Generation | None:
+        """The running generation that agrees; one that has not come as far as the user is waited for until it has."""
+        if self._model is None:
+            return None
         uri = ask.snapshot.uri
-        deadline = time.perf_counter() + self.settings.completion.deadline_ms / 1e3 - log.stages.total_ms / 1e3
-        generation = self._adopt(uri, ask, window)
-        adopted = generation is not None
-        if generation is None:
-            await asyncio.sleep(debounce.delay_ms(ask, window, self._rhythm, self.settings.debounce) / 1e3)
-            log.stages.end("debounce")
-            model = await self._await_model(deadline)
-            log.stages.end("ready")
-            generation = self._start(ask, window, model)
-            log.stages.end("prompt")
-        try:
-            await generation.wait(deadline - time.perf_counter())
-        except asyncio.CancelledError:
-            self._unwanted_soon(uri, generation)
-            raise
-        log.stages.end("engine")
-        log.measured(generation)
-        if isinstance(generation.error, ContextOverflowError) and not adopted and self._shrink(generation.error):
+        adopted = self._generations.adopt(uri, self._scope(self._model, ask), window)
+        if adopted is None:
+            return None
+        generation, so_far = adopted
+        if so_far.decided:
+            return generation
+
+        def decided() -> bool:
+            found = rest(generation.window, generation.text, window, whole=generation.whole)
+            return found is None or found.decided
+
+        until = generation.began + _FOLLOWED * self._rhythm.engine_ms / 1e3
+        await self._until(generation, until, decided)
+        found = rest(generation.window, generation.text, window, whole=generation.whole)
+        if found is not None and found.decided and (generation.running or generation.whole):
+            return generation
+        self._generations.leave(uri)
+        return None
+
+    async def _debounce(self, ask: Ask, window: Window, for_s: float) -> Suggestion | None:
+        """Wait for the next key; the tiers beyond this process are asked meanwhile."""
+        if self._model is None or not self.settings.cache.enabled:
+            await asyncio.sleep(for_s)
+            return None
+        kept = await self._recall.look_further(ask.snapshot.uri, self._scope(self._model, ask), window, for_s=for_s)
+        return self._shaping.fitted(kept, window, explicit=ask.trigger is Trigger.INVOKED) if kept is not None else None
+
+    async def _generate(self, ask: Ask, window: Window, log: Account, until: float, *, may_shorten: bool = True) -> list[Suggestion]:
+        model = await self._await_model(until)
+        log.stages.end("ready")
+        self._generations.make_way()
+        generation = self._start(ask, window, model)
+        log.stages.end("prompt")
+        await self._wait(ask, window, generation, until)
+        if isinstance(generation.error, ContextOverflowError) and self._scale.overflowed(generation.error):
             if not may_shorten:
                 return log.nothing(OutcomeKind.FAILED, f"{generation.error} The next prompt will be shorter.")
-            window = windows.around(ask.snapshot, self.settings.context, ask.selected, scale=min(self._most_scale, self._speed_scale))
-            return await self._ask_engine(ask, window, log, may_shorten=False)
-        return self._answer(ask, window, generation, log, adopted=adopted)
+            return await self._generate(ask, self._window(ask), log, until, may_shorten=False)
+        return self._conclude(ask, window, generation, log, Origin.ENGINE)
 
-    def _answer(self, ask: Ask, window: Window, generation: Generation, log: Account, *, adopted: bool) -> list[Suggestion]:
-        uri = ask.snapshot.uri
-        if not generation.running and self._running.get(uri) is generation:
-            del self._running[uri]
+    async def _wait(self, ask: Ask, window: Window, generation: Generation, until: float) -> None:
+        """For the whole answer; an automatic ask that has waited long takes the complete lines that there are."""
+        if ask.trigger is Trigger.AUTOMATIC:
+            await self._until(generation, min(until, generation.began + PATIENCE_S))
+            await self._until(generation, until, lambda: self._usable(generation, window))
+        else:
+            await self._until(generation, until)
+
+    async def _until(self, generation: Generation, until: float, enough: Callable[[], bool] | None = None) -> None:
+        try:
+            await generation.wait(until, enough)
+        except asyncio.CancelledError:
+            self._generations.unwanted_soon(generation)
+            raise
+
+    def _usable(self, generation: Generation, window: Window) -> bool:
+        if "\n" not in generation.text.strip("\n"):
+            return False
+        found = rest(generation.window, self._shaping.cleaned(generation).text, window, whole=False)
+        return found is not None and bool(found.text)
+
+    def _conclude(self, ask: Ask, window: Window, generation: Generation, log: Account, origin: Origin) -> list[Suggestion]:
+        log.stages.end("engine")
+        log.measured(generation)
         explicit = ask.trigger is Trigger.INVOKED
         if generation.error is not None:
             if not (explicit and generation.text):
                 raise generation.error
             self._report(generation.error)
-        elif not generation.complete and not generation.running and not (explicit and generation.text):
+        elif not generation.whole and not generation.running and not (explicit and generation.text):
             return log.nothing(OutcomeKind.FAILED, "The engine's answer was cut off.")
-        cleaned = self._clean(generation, explicit=explicit)
-        text = cleaned.text
+        cleaned = self._shaping.cleaned(generation, explicit=explicit)
         log.stages.end("clean")
-        if generation.complete:
-            self._learn(generation)
-        if generation.complete and text:
-            self._keep(uri, generation, text)
-        rest = continues(generation.window, text, window) if text else None
-        if not rest:
-            late = generation.running and not text
-            return log.nothing(
-                OutcomeKind.EMPTY,
-                log.why_late() if late else why_empty(generation, cleaned.emptied_by),
-            )
-        origin = Origin.ADOPTED if adopted else Origin.ENGINE
-        return log.shows(Suggestion(rest, origin=origin, confidence=generation.confidence))
+        found = rest(generation.window, cleaned.text, window, whole=generation.whole) if cleaned.text else None
+        if found is None or not found.text:
+            late = generation.running and not cleaned.text
+            return log.nothing(OutcomeKind.EMPTY, log.why_late() if late else why_empty(generation, cleaned.emptied_by))
+        return self._show(ask, window, Suggestion(found.text, origin=origin, confidence=generation.confidence), log)
 
-    def _clean(self, generation: Generation, *, explicit: bool) -> filters.Cleaned:
-        text = generation.text
-        if (generation.finish is Finish.LENGTH or not generation.complete) and "\n" in text.strip("\n"):
-            text = text[: text.rstrip("\n").rfind("\n")]  # the last line is only a part of what it would be
-        return filters.explained(text, generation.window, plan=generation.plan, explicit=explicit)
+    def _show(self, ask: Ask, window: Window, suggestion: Suggestion, log: Account) -> list[Suggestion]:
+        if ask.trigger is Trigger.AUTOMATIC and self._recall.showings.tired(window, suggestion.text):
+            return log.nothing(OutcomeKind.EMPTY, "You have not taken this suggestion here before (setting cache.showings).")
+        uri = ask.snapshot.uri
+        self._recall.showings.shown(uri, window, suggestion.text)
+        self._shown[log.id] = uri
+        if len(self._shown) > _SHOWN_KNOWN:
+            del self._shown[next(iter(self._shown))]
+        self._prepare_next(ask, window, suggestion.text)
+        return log.shows(suggestion)
 
-    def _keep(self, uri: str, generation: Generation, text: str) -> None:
-        if self.settings.cache.enabled:
+    def _prepare_next(self, ask: Ask, window: Window, text: str) -> None:
+        """Work out what comes after the suggestion, as if it had been taken; at least read what was not asked for."""
+        uri, model = ask.snapshot.uri, self._model
+        if model is None or not self.settings.cache.enabled or self._recall.table.all_running(uri):
+            return
+        after = msgspec.structs.replace(window, prefix=window.prefix + text)
+        if not self._look_ahead.allows(model):
+            self._read_ahead.resting(uri, window, model)
+        elif not self._gate.declines(ask, after) and self._recall.find(uri, self._scope(model, ask), after) is None:
+            self._start(ask, after, model, background=True)
+
+    def _start(self, ask: Ask, window: Window, model: Model, *, background: bool = False) -> Generation:
+        scope, uri = self._scope(model, ask), ask.snapshot.uri
+        draft = self._recall.near.draft(scope.own, window) if self.settings.cache.enabled else ""
+        rendered = self._shaping.prompt(uri, window, model, draft=draft, background=background)
+        return self._generations.start(uri, rendered, window, self._shaping.plan(window), scope, background=background)
+
+    def _finished(self, uri: str, generation: Generation) -> None:
+        """A stream has ended, whether somebody waited for it or not: learn from it, and remember what it said."""
+        if generation.background:
+            self._look_ahead.spent(clock.now() - generation.began)
+        if not generation.whole:
+            return
+        if generation.first_ms is not None and not generation.background:
+            self._rhythm = self._rhythm.with_engine(generation.first_ms)
+            self._scale.learn(generation.usage.read, generation.first_ms)
+        text = self._shaping.cleaned(generation).text
+        if text and self.settings.cache.enabled:
             self._recall.keep(uri, generation.scope, generation.window, Suggestion(text, confidence=generation.confidence))
 
-    def _start(self, ask: Ask, window: Window, model: Model) -> Generation:
-        uri = ask.snapshot.uri
-        completion = self.settings.completion
-        rendered = prompt.render(
-            window,
-            (),
-            prompt.by_setting(self.settings.template, model.family),
-            max_tokens=completion.max_tokens,
-            sampling=Sampling(
-                temperature=completion.temperature,
-                top_p=completion.top_p,
-                min_p=completion.min_p,
-                repeat_penalty=completion.repeat_penalty,
-            ),
-            session=uri,
-        )
-        plan = stops.plan(window, completion.multiline)
-        generation = Generation(self._engine, rendered, window, plan, self._scope(model, ask))
-        if len(self._running) >= MOST_RUNNING:
-            self._leave(next(iter(self._running)))
-        self._running[uri] = generation
-        return generation
-
-    def _adopt(self, uri: str, ask: Ask, window: Window) -> Generation | None:
-        """The running generation that still agrees with the text; one that does not is stopped."""
-        generation = self._running.get(uri)
-        if generation is None:
+    def _recalled(self, ask: Ask, window: Window) -> Suggestion | None:
+        if self._model is None or not self.settings.cache.enabled:
             return None
-        if self._model is not None and generation.scope == self._scope(self._model, ask) and generation.window.suffix == window.suffix:
-            agrees = continues(generation.window, generation.text, window) is not None
-            if agrees and (generation.running or generation.complete):
-                return generation
-        self._leave(uri)
-        return None
+        scope = self._scope(self._model, ask)
+        kept = self._recall.find(ask.snapshot.uri, scope, window)
+        fitting = self._shaping.fitted(kept, window, explicit=ask.trigger is Trigger.INVOKED) if kept is not None else None
+        if fitting is not None:
+            self._generations.leave_astray(ask.snapshot.uri, scope, window, coming=fitting.text)
+        return fitting
 
-    def _leave(self, uri: str) -> None:
-        """Stop what runs for this document, at the backend too."""
-        generation = self._running.pop(uri, None)
-        if generation is not None and generation.running:
-            task = generation.stop()
-            self._stopping.add(task)
-            task.add_done_callback(self._stopping.discard)
-
-    def _unwanted_soon(self, uri: str, generation: Generation) -> None:
-        def check() -> None:
-            if generation.n_waiting == 0 and self._running.get(uri) is generation:
-                self._leave(uri)
-
-        asyncio.get_running_loop().call_later(GRACE_S, check)
-
-    async def _await_model(self, deadline: float) -> Model:
-        """The model, waiting for it no longer than the deadline; getting ready goes on without us."""
+    async def _await_model(self, until: float) -> Model:
+        """The model, waiting for it no longer than that; getting ready goes on without us."""
         if self._ready is None:
             self._ready = asyncio.create_task(self._engine.ready())
         ready = self._ready
-        await asyncio.wait({ready}, timeout=max(0.0, deadline - time.perf_counter()))
+        await asyncio.wait({ready}, timeout=max(0.0, until - clock.now()))
         if not ready.done():
             raise EngineBusyError("The engine is still starting.")
         if self._ready is ready:
@@ -259,91 +296,93 @@ class Completer:
         self._model = ready.result()
         return self._model
 
-    def _shrink(self, error: ContextOverflowError) -> bool:
-        """Remember that the window must be smaller; whether another try makes sense."""
-        scale = min(self._most_scale, self._speed_scale) * 0.5
-        if error.limit_tokens is not None:
-            scale = min(scale, 0.8 * (error.limit_tokens - self.settings.completion.max_tokens) / self._wanted_tokens)
-        if scale <= 0.01:  # noqa: PLR2004 - a hundredth of the budget is no window any more
-            return False
-        self._most_scale = scale
-        return True
+    def _window(self, ask: Ask) -> Window:
+        return windows.around(ask.snapshot, self.settings.context, ask.selected, scale=self._scale.value)
 
-    def _learn(self, generation: Generation) -> None:
-        """How fast this engine reads and answers.  The window changes in large steps only, so that the KV cache stays of use."""
-        if generation.first_ms is None:
-            return
-        self._rhythm = self._rhythm.with_engine(generation.first_ms)
-        n_read = generation.usage.read
-        if n_read is None or n_read < _TELLING_TOKENS:
-            return
-        scale = self._read_s * n_read / (generation.first_ms / 1e3) / self._wanted_tokens
-        scale = min(1.0, max(_LEAST_SCALE, scale))
-        if scale < self._speed_scale / _MUCH:
-            self._speed_scale = self._larger_scale = scale
-        elif scale > self._speed_scale * _MUCH:
-            self._larger_scale = scale
+    def _scope(self, model: Model, ask: Ask) -> Scope:
+        return Scope(model.fingerprint, self._shaping.fingerprint, ask.snapshot.workspace)
 
-    @property
-    def _wanted_tokens(self) -> int:
-        context = self.settings.context
-        return context.prefix_tokens + context.suffix_tokens
-
-    def _scope(self, model: Model, ask: Ask) -> str:
-        return f"{model.fingerprint}\0{self._settings_scope}\0{ask.snapshot.workspace}"
+    # What the server tells
 
     async def warm(self) -> None:
         """Get the engine ready before the first ask; problems are reported once, here or then."""
         if not self.settings.enabled or self.settings.engine == "off":
             return
         try:
-            await self._await_model(time.perf_counter() + 3600)
-            self._read_ahead()
+            await self._await_model(clock.now() + 3600)
+            self._read_opened()
         except MonkeyCodeError as exc:
             if not isinstance(exc, EngineBusyError):
                 self._report(exc)
+
+    def opened(self, snapshot: Snapshot, *, n_nuls: int = 0) -> None:
+        """A document is there to be worked on: the engine may read it before the first ask."""
+        if not self._gate.refuses(Ask(snapshot), n_nuls=n_nuls):
+            self._opened = snapshot
+            self._read_opened()
+
+    def _read_opened(self) -> None:
+        if self._opened is not None and self._model is not None:
+            self._read_ahead.opened(self._opened, self._model, scale=self._scale.value)
+            self._opened = None
+
+    def _works_on(self, snapshot: Snapshot) -> None:
+        """Another document than before: what is in that one may help in this one."""
+        self._scale.working_on(snapshot.uri)
+        before, self._last = self._last, snapshot
+        if self._model is None or before is None or before.uri == snapshot.uri:
+            return
+        scope = Scope(self._model.fingerprint, self._shaping.fingerprint, before.workspace)
+        self._recall.near.learn(scope.own, before.uri, before.language, before.lines)
+        if self._reading is None or self._reading.done():
+            self._reading = asyncio.create_task(self._read_near())
+
+    async def _read_near(self) -> None:
+        while self._recall.near.read():  # a few lines at a time, so that nobody waits
+            await asyncio.sleep(0)
+
+    def typed(self, gap_ms: float, inserted: str) -> None:
+        """Learn the user's rhythm from the time between two edits."""
+        self._rhythm = self._rhythm.with_key(gap_ms, inserted)
+
+    def accepted(self, ask_id: int) -> None:
+        """The user took what that ask showed."""
+        self._outcomes.accept(ask_id)
+        if ask_id in self._shown:
+            self._recall.showings.accepted(self._shown[ask_id])
+
+    def rejected(self, ask_id: int) -> None:
+        """The user said no to what that ask showed: not again there."""
+        if ask_id in self._shown:
+            self._recall.showings.rejected(self._shown[ask_id])
+
+    def closed(self, uri: str) -> None:
+        """The document was closed: stop what runs for it and forget what helped only there."""
+        self._generations.leave(uri)
+        self._read_ahead.stop(uri)
+        self._recall.forget(uri)
 
     @property
     def engine(self) -> Engine:
         """The engine that answers, so that a pipeline with other settings can go on with it."""
         return self._engine
 
-    def opened(self, snapshot: Snapshot, *, n_nuls: int = 0) -> None:
-        """A document is there to be worked on: the engine may read it before the first ask."""
-        if not self._gate.refuses(Ask(snapshot), n_nuls=n_nuls):
-            self._newest = snapshot
-            self._read_ahead()
+    @property
+    def recall(self) -> Recall:
+        """What is remembered, for a pipeline with the same settings of the cache."""
+        return self._recall
 
-    def _read_ahead(self) -> None:
-        if self._newest is not None and self._model is not None:
-            self._ahead.begin(self._newest, self._model, scale=min(self._most_scale, self._speed_scale))
-            self._newest = None
-
-    def typed(self, gap_ms: float) -> None:
-        """Learn the user's rhythm from the time between two edits."""
-        self._rhythm = self._rhythm.with_gap(gap_ms)
-
-    def closed(self, uri: str) -> None:
-        """The document was closed: stop what runs for it and forget what helped only there."""
-        self._leave(uri)
-        self._ahead.stop(uri)
-        self._recall.forget(uri)
-
-    async def retire(self, *, close_engine: bool) -> None:
-        """Stop all generations; close the engine unless another pipeline goes on with it."""
-        self._ahead.stop()
-        for uri in list(self._running):
-            self._leave(uri)
+    async def retire(self, successor: Completer | None = None) -> None:
+        """Stop everything; close what no successor goes on with."""
+        self._read_ahead.stop()
+        self._look_ahead.aclose()
+        self._generations.leave()
+        close_engine = successor is None or successor.engine is not self._engine
         if self._ready is not None and close_engine:
             self._ready.cancel()
-        if self._stopping:
-            await asyncio.wait(self._stopping, timeout=2.0)
+        await self._generations.aclose()
+        if successor is None or successor.recall is not self._recall:
+            await self._recall.aclose()
         if close_engine:
             await self._turn.aclose()  # a loser may still be about to ask it
             await self._engine.aclose()
-
-
-def _fingerprint(settings: config.Config) -> str:
-    """Of every setting that could change an answer."""
-    parts = (settings.template, settings.completion, settings.context)
-    return hashlib.blake2b(msgspec.json.encode(parts), digest_size=8).hexdigest()

@@ -18,6 +18,8 @@ from monkeycode_lsp.text import Change, Encoding, column_to_units, units_to_colu
 ACCEPTED = "monkeycode.accepted"
 _WORD = re.compile(r"\w+\Z")
 _LABEL_LENGTH = 80
+_NEOVIM_WAITS_MS = 200.0
+"""Its fixed delay; the edits are held back by it too."""
 _MOST = 2**31 - 1
 """The largest number that the framework's types take."""
 
@@ -37,6 +39,8 @@ class Client(msgspec.Struct, frozen=True):
     configuration: bool = False
     """Answers `workspace/configuration`."""
     progress: bool = False
+    waits_ms: float = 0.0
+    """What it waits after a key before it asks, where its edits come as late as its asks do and do not tell."""
 
 
 def client(params: lsp.InitializeParams, encoding: str) -> Client:
@@ -52,6 +56,7 @@ def client(params: lsp.InitializeParams, encoding: str) -> Client:
         markdown=not (item and item.documentation_format) or lsp.MarkupKind.Markdown in item.documentation_format,
         configuration=bool(workspace and workspace.configuration),
         progress=bool(window and window.work_done_progress),
+        waits_ms=_NEOVIM_WAITS_MS if "neovim" in name else 0.0,
     )
 
 
@@ -116,11 +121,14 @@ def cells(notebook_cells: Sequence[lsp.NotebookCell] | None) -> list[Cell]:
     return [Cell(cell.document, cell.kind == lsp.NotebookCellKind.Code) for cell in notebook_cells or []]
 
 
-def ask(snapshot: Snapshot, context: lsp.InlineCompletionContext, since_edit_ms: float | None, encoding: Encoding) -> Ask:
-    """An inline-completion request."""
+def ask(snapshot: Snapshot, context: lsp.InlineCompletionContext, edited: tuple[float | None, str], editor: Client) -> Ask:
+    """An inline-completion request.  `edited`: how long ago the last edit was, and what it put in."""
     trigger = Trigger.INVOKED if context.trigger_kind == lsp.InlineCompletionTriggerKind.Invoked else Trigger.AUTOMATIC
     info = context.selected_completion_info
-    return Ask(snapshot, trigger, _selected(snapshot, info, encoding) if info else None, since_edit_ms)
+    since_edit_ms, inserted = edited
+    if since_edit_ms is not None:
+        since_edit_ms = max(since_edit_ms, editor.waits_ms)
+    return Ask(snapshot, trigger, _selected(snapshot, info, editor.encoding) if info else None, since_edit_ms, inserted)
 
 
 def _selected(snapshot: Snapshot, info: lsp.SelectedCompletionInfo, encoding: Encoding) -> Selected | None:
@@ -135,10 +143,11 @@ def _selected(snapshot: Snapshot, info: lsp.SelectedCompletionInfo, encoding: En
     return Selected(text, snapshot.line, first, last)
 
 
-def menu_ask(snapshot: Snapshot, since_edit_ms: float | None, context: lsp.CompletionContext | None) -> Ask:
+def menu_ask(snapshot: Snapshot, context: lsp.CompletionContext | None, edited: tuple[float | None, str]) -> Ask:
     """A request of the completion menu."""
+    since_edit_ms, inserted = edited
     by_hand = context is not None and context.trigger_kind == lsp.CompletionTriggerKind.Invoked and since_edit_ms is None
-    return Ask(snapshot, Trigger.INVOKED if by_hand else Trigger.AUTOMATIC, None, since_edit_ms)
+    return Ask(snapshot, Trigger.INVOKED if by_hand else Trigger.AUTOMATIC, None, since_edit_ms, inserted)
 
 
 def _accepted(suggestion: Suggestion) -> lsp.Command:

@@ -6,6 +6,7 @@ Knows nothing of LSP messages; the same document is found under every spelling o
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from functools import lru_cache
 from urllib.parse import quote, unquote, urlsplit
 
@@ -13,7 +14,7 @@ import msgspec
 
 from monkeycode_lsp.context.comments import commented
 from monkeycode_lsp.domain import Snapshot
-from monkeycode_lsp.text import Change, Document, Encoding
+from monkeycode_lsp.text import Change, Document, Encoding, lf
 
 
 @lru_cache(maxsize=4096)
@@ -38,9 +39,19 @@ class Cell(msgspec.Struct, frozen=True):
     is_code: bool
 
 
+class Edited(msgspec.Struct, frozen=True):
+    """What one notification of the editor changed."""
+
+    gap_ms: float | None
+    """Since the edit before; None for the document's first."""
+    inserted: str
+    """What the last of its changes put in, LF only."""
+
+
 class _Open(msgspec.Struct):
     document: Document
     edited_at: float | None = None
+    inserted: str = ""
 
 
 class Documents:
@@ -50,8 +61,9 @@ class Documents:
     changes in the methods that follow the editor's notifications only.
     """
 
-    def __init__(self, encoding: Encoding = Encoding.UTF16) -> None:
+    def __init__(self, encoding: Encoding = Encoding.UTF16, *, clock: Callable[[], float] = time.monotonic) -> None:
         self.encoding = encoding
+        self._clock = clock
         self._documents: dict[str, _Open] = {}
         self._notebooks: dict[str, list[Cell]] = {}
         self._notebook_of: dict[str, str] = {}
@@ -61,16 +73,17 @@ class Documents:
         """A document came, or came again with another text or language."""
         self._documents[normal(uri)] = _Open(Document(uri, language, version, text, self.encoding))
 
-    def change(self, uri: str, version: int, changes: list[Change]) -> float | None:
-        """Follow the edits.  Returns the milliseconds since the edit before; None for the first or an unknown document."""
+    def change(self, uri: str, version: int, changes: list[Change]) -> Edited | None:
+        """Follow the edits; None for an unknown document."""
         entry = self._documents.get(normal(uri))
         if entry is None:
             return None
         for change in changes:
             entry.document.apply(change)
         entry.document.version = version
-        before, entry.edited_at = entry.edited_at, time.monotonic()
-        return None if before is None else (entry.edited_at - before) * 1e3
+        before, entry.edited_at = entry.edited_at, self._clock()
+        entry.inserted = lf(changes[-1].text) if changes else ""
+        return Edited(None if before is None else (entry.edited_at - before) * 1e3, entry.inserted)
 
     def close(self, uri: str) -> None:
         """The editor closed the document."""
@@ -80,10 +93,12 @@ class Documents:
         entry = self._documents.get(normal(uri))
         return entry.document.n_nuls if entry else 0
 
-    def since_edit_ms(self, uri: str) -> float | None:
-        """How long ago the document was last edited; None if never."""
+    def last_edit(self, uri: str) -> tuple[float | None, str]:
+        """How many milliseconds ago the document was last edited (None: never), and what that put in."""
         entry = self._documents.get(normal(uri))
-        return None if entry is None or entry.edited_at is None else (time.monotonic() - entry.edited_at) * 1e3
+        if entry is None or entry.edited_at is None:
+            return None, ""
+        return (self._clock() - entry.edited_at) * 1e3, entry.inserted
 
     def snapshot(self, uri: str, line: int, units: int) -> Snapshot | None:
         """The document as it is now with the cursor there; None if it is not open."""

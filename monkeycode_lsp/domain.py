@@ -223,6 +223,26 @@ class Suggestion(msgspec.Struct, frozen=True):
     """Number of the ask that showed it; the accept command sends it back."""
 
 
+class Scope(msgspec.Struct, frozen=True):
+    """What else must be the same, beside the place."""
+
+    engine: str
+    """Fingerprint of engine and model."""
+    settings: str
+    """Fingerprint of every setting that could change an answer."""
+    workspace: str
+    """The workspace folder's URI."""
+
+    @property
+    def own(self) -> str:
+        """On this machine."""
+        return f"{self.engine}\0{self.settings}\0{self.workspace}"
+
+    def among(self, identity: str) -> str:
+        """In a team, whose machines have the workspace at other paths."""
+        return f"{self.engine}\0{self.settings}\0{identity}"
+
+
 class OutcomeKind(enum.Enum):
     """The one way in which an ask ended."""
 

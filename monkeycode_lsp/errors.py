@@ -2,6 +2,7 @@
 
     MonkeyCodeError
     ├── ConfigError            settings that cannot be used; names the setting
+    ├── StorageError           a place where suggestions are kept is out of order; costs nothing else
     ├── SupersededError        a newer ask took this one's place
     ├── ModelError             a model file that is missing, broken or cannot be fetched
     │   └── DownloadError      no source gave the file
@@ -40,6 +41,10 @@ class SupersededError(MonkeyCodeError):
 
     def __init__(self) -> None:
         super().__init__("A newer request took over.")
+
+
+class StorageError(MonkeyCodeError):
+    """Suggestions cannot be kept or found at some place."""
 
 
 class ModelError(MonkeyCodeError):

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import time
+import logging
+from collections.abc import Callable
 from contextlib import aclosing
 
-from monkeycode_lsp import stops
-from monkeycode_lsp.domain import Finish, Prompt, Usage, Window
+from monkeycode_lsp import clock, stops
+from monkeycode_lsp.domain import Finish, Prompt, Scope, Usage, Window
 from monkeycode_lsp.engines.base import Engine
 from monkeycode_lsp.errors import EngineError
+
+logger = logging.getLogger(__name__)
 
 _TOKEN_CHARACTERS = 32
 """No answer has as many in every token.  A server that goes on and on is stopped here: each piece costs a look at the whole text."""
@@ -18,10 +21,10 @@ _TOKEN_CHARACTERS = 32
 class Generation:
     """Reads the engine until the answer is complete.
 
-    Its task is the only thing that changes it; everybody else reads `text` and waits for `done`.
+    Its task is the only thing that changes what it said; everybody else reads `text` and waits.
     """
 
-    def __init__(self, engine: Engine, prompt: Prompt, window: Window, plan: stops.Plan, scope: str) -> None:
+    def __init__(self, engine: Engine, prompt: Prompt, window: Window, plan: stops.Plan, scope: Scope, *, background: bool = False) -> None:
         self.window = window
         self.scope = scope
         self.plan = plan
@@ -30,6 +33,9 @@ class Generation:
         self.finish: Finish | None = None
         self.error: EngineError | None = None
         self.usage = Usage()
+        self.background = background
+        """Nobody asked for it yet: it was begun ahead of time, and makes way for any ask that needs the engine."""
+        self.began = clock.now()
         self.first_ms: float | None = None
         """From the start to the first text."""
         self.n_waiting = 0
@@ -40,10 +46,11 @@ class Generation:
         self._engine = engine
         self._prompt = prompt
         self._most_characters = _TOKEN_CHARACTERS * prompt.max_tokens
+        self._news: set[asyncio.Future[None]] = set()
         self._task = asyncio.create_task(self._run())
 
     @property
-    def complete(self) -> bool:
+    def whole(self) -> bool:
         """Whether the text is the whole answer: nothing of it can change or is missing."""
         return self.error is None and (bool(self.stop_reason) or self.finish is not None)
 
@@ -61,16 +68,42 @@ class Generation:
         """Mean log-probability of the tokens so far."""
         return self._logprob / self._n_scored if self._n_scored else None
 
-    async def wait(self, timeout_s: float) -> None:
-        """Until the answer is complete or the time is up.  Cancelling the waiter leaves the generation alone."""
+    async def wait(self, until: float, enough: Callable[[], bool] | None = None) -> None:
+        """Until the answer is complete, there is enough of it or the time (of the clock) has come.
+
+        Cancelling the waiter leaves the generation alone.
+        """
         self.n_waiting += 1
         try:
-            await asyncio.wait({self._task}, timeout=max(0.0, timeout_s))
+            while self.running and not (enough is not None and enough()) and (left := until - clock.now()) > 0:
+                await self._hear(left, every=enough is not None)
         finally:
             self.n_waiting -= 1
-
         if self._task.done() and not self._task.cancelled():
             self._task.result()  # an error of ours is raised, not swallowed
+
+    async def _hear(self, timeout_s: float, *, every: bool) -> None:
+        """Until it ends, or says anything if `every` piece is of interest."""
+        waited: set[asyncio.Future[None]] = {self._task}
+        if not every:
+            await asyncio.wait(waited, timeout=timeout_s)
+            return
+        news = asyncio.get_running_loop().create_future()
+        self._news.add(news)
+        try:
+            await asyncio.wait(waited | {news}, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            self._news.discard(news)
+
+    def when_done(self, tell: Callable[[], None]) -> None:
+        """Call it once the stream has ended, before those who wait go on."""
+
+        def done(task: asyncio.Task[None]) -> None:
+            if not task.cancelled() and task.exception() is not None:
+                logger.error("a generation failed", exc_info=task.exception())
+            tell()
+
+        self._task.add_done_callback(done)
 
     def stop(self) -> asyncio.Task[None]:
         """Stop the model; the returned task ends when the engine has let go."""
@@ -78,12 +111,11 @@ class Generation:
         return self._task
 
     async def _run(self) -> None:
-        start = time.perf_counter()
         try:
             async with aclosing(self._engine.stream(self._prompt)) as stream:
                 async for chunk in stream:
                     if self.first_ms is None and chunk.text:
-                        self.first_ms = (time.perf_counter() - start) * 1e3
+                        self.first_ms = (clock.now() - self.began) * 1e3
                     if chunk.logprob is not None:
                         self._logprob += chunk.logprob
                         self._n_scored += max(1, chunk.n_tokens)
@@ -91,6 +123,7 @@ class Generation:
                     if chunk.usage is not None:
                         self.usage = chunk.usage
                     self.text += chunk.text
+                    self._tell()
                     if len(self.text) > self._most_characters:
                         self.text, self.finish = self.text[: self._most_characters], Finish.LENGTH
                         return
@@ -104,6 +137,11 @@ class Generation:
                         return
         except EngineError as exc:
             self.error = exc
+
+    def _tell(self) -> None:
+        for news in self._news:
+            if not news.done():
+                news.set_result(None)
 
     def _judge_last_line(self) -> None:
         """What the model left without a line end is whole now, and is judged like the lines before it."""

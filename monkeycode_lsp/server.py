@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any
 
@@ -32,6 +32,10 @@ from monkeycode_lsp.transport import Writer
 
 logger = logging.getLogger(__name__)
 
+FORGET = "monkeycode.forget"
+"""Drops what is remembered in this process, and what was turned down."""
+REJECTED = "monkeycode.rejected"
+"""Sent with the number that `monkeycode.accepted` would have been sent with."""
 WHY = "monkeycode.why"
 TRIGGER_CHARACTERS = list(".([{,:=/ \"'")
 _SAVE_EVERY_S = 1.0
@@ -103,7 +107,7 @@ class Server:
         for task in list(self._tasks):
             task.cancel()
         if self._completer is not None:
-            await self._completer.retire(close_engine=True)
+            await self._completer.retire()
         self._outcomes.save()
 
     def _exit(self, code: int) -> None:
@@ -132,6 +136,8 @@ class Server:
         # Without options the framework would not announce it; Emacs uses it without saying so, hence always.
         feature(lsp.TEXT_DOCUMENT_INLINE_COMPLETION, lsp.InlineCompletionOptions())(self._inline_completion)
         self._ls.command(convert.ACCEPTED)(partial(self._accepted))
+        self._ls.command(REJECTED)(partial(self._rejected))
+        self._ls.command(FORGET)(partial(self._forget))
         self._ls.command(WHY)(partial(self._why))
 
     # Life
@@ -203,7 +209,7 @@ class Server:
         self._completer = self._make_completer(settings, self._report, before)
         self._configured.set()
         if before is not None:
-            self._spawn(before.retire(close_engine=self._completer.engine is not before.engine))
+            self._spawn(before.retire(self._completer))
         self._spawn(self._completer.warm())
         self._read_ahead()
 
@@ -224,9 +230,12 @@ class Server:
                 self._completer.opened(snapshot, n_nuls=self._documents.n_nuls(snapshot.uri))
 
     def _did_change(self, params: lsp.DidChangeTextDocumentParams) -> None:
-        gap = self._documents.change(params.text_document.uri, params.text_document.version, convert.changes(params.content_changes))
-        if gap is not None and self._completer is not None:
-            self._completer.typed(gap)
+        self._edit(params.text_document, params.content_changes)
+
+    def _edit(self, document: lsp.VersionedTextDocumentIdentifier, events: Sequence[lsp.TextDocumentContentChangeEvent]) -> None:
+        edited = self._documents.change(document.uri, document.version, convert.changes(events))
+        if edited is not None and edited.gap_ms is not None and self._completer is not None:
+            self._completer.typed(edited.gap_ms, edited.inserted)
 
     def _unfit(self, method: str, params: Any) -> None:
         """An edit that cannot be understood: the text that we have is no longer the user's, so it is not served until it comes anew."""
@@ -258,7 +267,7 @@ class Server:
             for closed in change.structure.did_close or []:
                 self._close(closed.uri)
         for text in change.text_content or []:
-            self._documents.change(text.document.uri, text.document.version, convert.changes(text.changes))
+            self._edit(text.document, text.changes)
 
     def _notebook_did_close(self, params: lsp.DidCloseNotebookDocumentParams) -> None:
         self._documents.close_notebook(params.notebook_document.uri)
@@ -278,7 +287,7 @@ class Server:
         snapshot = self._documents.snapshot(uri, position.line, position.character)
         if snapshot is None:
             return lsp.InlineCompletionList(items=[])
-        asked = convert.ask(snapshot, params.context, self._documents.since_edit_ms(uri), self._editor.encoding)
+        asked = convert.ask(snapshot, params.context, self._documents.last_edit(uri), self._editor)
         return self._answer(asked, convert.inline_list)
 
     def _completion(self, params: lsp.CompletionParams) -> Coroutine[Any, Any, Any] | lsp.CompletionList:
@@ -286,7 +295,7 @@ class Server:
         snapshot = self._documents.snapshot(uri, position.line, position.character)
         if snapshot is None:
             return lsp.CompletionList(is_incomplete=False, items=[])
-        asked = convert.menu_ask(snapshot, self._documents.since_edit_ms(uri), params.context)
+        asked = convert.menu_ask(snapshot, params.context, self._documents.last_edit(uri))
         return self._answer(asked, convert.menu_list)
 
     async def _answer(self, asked: Ask, to_reply: Callable[[Ask, list[Suggestion], convert.Client], Any]) -> Any:
@@ -306,8 +315,16 @@ class Server:
     # Commands
 
     def _accepted(self, *args: Any) -> None:
-        if args and isinstance(args[0], int):
-            self._outcomes.accept(args[0])
+        if args and isinstance(args[0], int) and self._completer is not None:
+            self._completer.accepted(args[0])
+
+    def _rejected(self, *args: Any) -> None:
+        if args and isinstance(args[0], int) and self._completer is not None:
+            self._completer.rejected(args[0])
+
+    def _forget(self, *_args: Any) -> None:
+        if self._completer is not None:
+            self._completer.recall.forget_all()
 
     def _why(self, *args: Any) -> list[dict[str, Any]]:
         n = args[0] if args and isinstance(args[0], int) else 20

@@ -1,18 +1,23 @@
 """The floor: what a server costs that does nothing but pass text on.  Stock pygls, the same HTTP client, no thought.
 
-Run as `python -m monkeycode_lsp.bench.floor URL`.
+Run as `python -m monkeycode_lsp.bench.floor URL [--debounce-ms N]`; with the option it waits so long before it asks.
 """
 
 from __future__ import annotations
 
+import argparse
+import asyncio
 import json
 import logging
-import sys
 
 import httpx
 from lsprotocol import types as lsp
 from pygls.lsp.server import LanguageServer
 
+arguments = argparse.ArgumentParser()
+arguments.add_argument("url")
+arguments.add_argument("--debounce-ms", type=int, default=0)
+chosen = arguments.parse_args()
 logging.disable(logging.CRITICAL)
 server = LanguageServer("floor", "0")
 client: list[httpx.AsyncClient] = []
@@ -20,16 +25,17 @@ client: list[httpx.AsyncClient] = []
 
 @server.feature(lsp.TEXT_DOCUMENT_INLINE_COMPLETION, lsp.InlineCompletionOptions())
 async def complete(ls: LanguageServer, params: lsp.InlineCompletionParams) -> lsp.InlineCompletionList:
-    """The text around the cursor to the endpoint, its stream back."""
+    """The text around the cursor to the endpoint, its stream back.  An editor's cancel ends it wherever it is."""
     document = ls.workspace.get_text_document(params.text_document.uri)
     at = document.offset_at_position(params.position)
     source = document.source
     prompt = f"<|fim_prefix|>{source[max(0, at - 3000) : at]}<|fim_suffix|>{source[at : at + 800]}<|fim_middle|>"
+    await asyncio.sleep(chosen.debounce_ms / 1e3)
     if not client:
         client.append(httpx.AsyncClient())
     text = ""
     body = {"prompt": prompt, "max_tokens": 96, "temperature": 0, "stream": True}
-    async with client[0].stream("POST", f"{sys.argv[1]}/v1/completions", json=body) as response:
+    async with client[0].stream("POST", f"{chosen.url}/v1/completions", json=body) as response:
         async for line in response.aiter_lines():
             if line.startswith("data: ") and line != "data: [DONE]":
                 text += json.loads(line[6:])["choices"][0]["text"]

@@ -129,7 +129,7 @@ async def _complete(resolved: config.Config, ask: Ask, n_nuls: int, heard: Heard
     try:
         suggestions = await completer.complete(ask, n_nuls=n_nuls)
     finally:
-        await completer.retire(close_engine=True)
+        await completer.retire()
     if not suggestions and problems:
         raise problems[-1]
     return suggestions[0] if suggestions else None, outcomes.last(1)[0]

@@ -26,8 +26,9 @@ class Model(msgspec.Struct, frozen=True):
     """Changes whenever the same prompt could get another answer: engine kind, model file or name, address."""
     context_tokens: int | None = None
     """Prompt plus answer; None where the engine does not say."""
-    reads_ahead: bool = False
-    """Whether a prompt with `max_tokens` 0 is only read, so that the next one finds it in the KV cache."""
+    takes_background: bool = False
+    """Whether it does work that nobody waits for (see `Priority`) without holding up what somebody waits for;
+    a prompt with `max_tokens` 0 is only read, so that the next one finds it in the KV cache."""
 
 
 class Engine(Protocol):

@@ -1,38 +1,185 @@
-"""The one question that the pipeline asks: is there something for this place already?"""
+"""The one question that the pipeline asks: is there something for this place already?
+
+`find` answers from this process at once; `look_further` asks the tiers beyond it while the debounce
+runs.  What one tier knows, the nearer ones learn.
+"""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable, Sequence
+
 import msgspec
 
-from monkeycode_lsp.domain import Origin, Suggestion, Window
+from monkeycode_lsp import clock
+from monkeycode_lsp.domain import Origin, Scope, Suggestion, Window
+from monkeycode_lsp.recall import record, signature, workspace
+from monkeycode_lsp.recall.indent import reindented
 from monkeycode_lsp.recall.memory import Memory
-from monkeycode_lsp.recall.signature import signature
-from monkeycode_lsp.recall.table import Shown, Table
+from monkeycode_lsp.recall.near import Near
+from monkeycode_lsp.recall.record import Record
+from monkeycode_lsp.recall.showings import Showings
+from monkeycode_lsp.recall.table import Table
+from monkeycode_lsp.recall.tier import Tier
+
+
+class Finished(msgspec.Struct, frozen=True):
+    """A finished suggestion and the place it was made for, as the table keeps it."""
+
+    scope: Scope
+    window: Window
+    suggestion: Suggestion
+
+    @property
+    def text(self) -> str:
+        return self.suggestion.text
+
+    whole = True
+    running = False
+
+
+class _Spot(msgspec.Struct, frozen=True):
+    """Where something is looked up."""
+
+    uri: str
+    scope: Scope
+    window: Window
+    place: signature.Place
+
+    @property
+    def key(self) -> bytes:
+        """On this machine."""
+        return signature.key(self.scope.own, self.place)
 
 
 class Recall:
-    """Typed-through first (it knows the document), then the tiers."""
+    """Table, memory, and the tiers beyond; near hits and what became of what was shown beside them."""
 
-    def __init__(self, memory: Memory) -> None:
+    # The mutable state is that of its parts, the workspaces' identities and the tasks that find them out.
+
+    def __init__(
+        self,
+        memory: Memory,
+        *,
+        tiers: Sequence[Tier] = (),
+        showings: int = 3,
+        identify: Callable[[str], str] = workspace.identity,
+    ) -> None:
+        self.table = Table()
+        self.near = Near()
+        self.showings = Showings(showings)
         self._memory = memory
-        self._table = Table()
+        self._tiers = tuple(tiers)
+        self._identify = identify
+        self._identities: dict[str, str] = {}
+        self._identifying: dict[str, asyncio.Task[None]] = {}
 
-    def find(self, uri: str, scope: str, window: Window) -> Suggestion | None:
-        """A finished suggestion that agrees with the text as it is now."""
-        kept = self._memory.get(signature(scope, window))
-        if kept is not None:
-            self._table.put(uri, Shown(scope=scope, window=window, suggestion=kept))
-            return msgspec.structs.replace(kept, origin=Origin.MEMORY)
-        typed = self._table.typed_through(uri, scope, window)
-        return msgspec.structs.replace(typed, origin=Origin.TYPED_THROUGH) if typed is not None else None
+    def find(self, uri: str, scope: Scope, window: Window) -> Suggestion | None:
+        """A finished suggestion that agrees with the text as it is now.
 
-    def keep(self, uri: str, scope: str, window: Window, suggestion: Suggestion) -> None:
+        What the user has typed a part of comes first: it was made for this very document.
+        """
+        found = self.table.find(uri, scope, window)
+        if found is not None and isinstance(found.made, Finished):
+            origin = Origin.TYPED_THROUGH if found.rest.n_typed else Origin.MEMORY
+            return msgspec.structs.replace(found.made.suggestion, text=found.rest.text, origin=origin)
+        spot = _Spot(uri, scope, window, signature.place(window))
+        kept = self._memory.get(spot.key)
+        return self._suggestion(spot, kept, Origin.MEMORY) if kept is not None else None
+
+    async def look_further(self, uri: str, scope: Scope, window: Window, *, for_s: float) -> Suggestion | None:
+        """Ask the tiers beyond this process.  Takes `for_s`, or a tier's patience if that is longer; a find ends it at once."""
+        tiers = [tier for tier in self._tiers if tier.patience_s > 0 and self._knows(tier, scope)]
+        if not tiers:
+            await asyncio.sleep(for_s)
+            return None
+        began = clock.now()
+        spot = _Spot(uri, scope, window, signature.place(window))
+        asked = {asyncio.create_task(tier.get(self._key(tier, spot))): tier for tier in tiers}
+        try:
+            while asked:
+                left = began + max(for_s, *(tier.patience_s for tier in asked.values())) - clock.now()
+                done, _ = await asyncio.wait(asked, timeout=max(0.0, left), return_when=asyncio.FIRST_COMPLETED)
+                if not done:
+                    break
+                for task in done:
+                    tier, kept = asked.pop(task), task.result()
+                    found = self._suggestion(spot, kept, tier.origin) if kept is not None else None
+                    if kept is not None and found is not None:
+                        self._pass_on(tier, spot, kept)
+                        return found
+            await asyncio.sleep(max(0.0, began + for_s - clock.now()))
+        finally:
+            for task in asked:
+                task.cancel()
+        return None
+
+    def keep(self, uri: str, scope: Scope, window: Window, suggestion: Suggestion) -> None:
         """Remember a finished, non-empty, cleaned suggestion."""
-        if not suggestion.text:
+        if not suggestion.text.strip():
             return
-        self._memory.put(signature(scope, window), suggestion)
-        self._table.put(uri, Shown(scope=scope, window=window, suggestion=suggestion))
+        spot = _Spot(uri, scope, window, signature.place(window))
+        kept = Record(
+            version=record.VERSION,
+            text=suggestion.text,
+            indent=spot.place.indent,
+            confidence=suggestion.confidence,
+            engine=scope.engine,
+            settings=scope.settings,
+        )
+        self.table.put(uri, Finished(scope, window, suggestion))
+        self.near.add(scope.own, window, suggestion.text)
+        self._memory.put(spot.key, kept)
+        for tier in self._tiers:
+            if self._knows(tier, scope):
+                tier.put(self._key(tier, spot), kept)
 
     def forget(self, uri: str) -> None:
         """Drop what only helps while the document is open."""
-        self._table.forget(uri)
+        self.table.forget(uri)
+        self.near.forget(uri)
+        self.showings.forget(uri)
+
+    def forget_all(self) -> None:
+        """Drop what this process remembers, and what it knows the user does not want."""
+        self.table = Table()
+        self.near = Near()
+        self._memory.clear()
+        self.showings.forget()
+
+    async def aclose(self) -> None:
+        """Let the tiers finish what was begun."""
+        for task in self._identifying.values():
+            task.cancel()
+        await asyncio.gather(*(tier.aclose() for tier in self._tiers))
+
+    def _suggestion(self, spot: _Spot, kept: Record, origin: Origin) -> Suggestion | None:
+        if (kept.engine, kept.settings) != (spot.scope.engine, spot.scope.settings):
+            return None
+        text = reindented(kept.text, kept.indent, spot.place.indent)
+        if not text:
+            return None
+        suggestion = Suggestion(text, origin=origin, confidence=kept.confidence)
+        self.table.put(spot.uri, Finished(spot.scope, spot.window, suggestion))
+        return suggestion
+
+    def _pass_on(self, knew: Tier, spot: _Spot, kept: Record) -> None:
+        self._memory.put(spot.key, kept)
+        for tier in self._tiers[: self._tiers.index(knew)]:
+            tier.put(self._key(tier, spot), kept)
+
+    def _key(self, tier: Tier, spot: _Spot) -> bytes:
+        if tier.origin is Origin.SHARED:
+            return signature.key(spot.scope.among(self._identities[spot.scope.workspace]), spot.place)
+        return spot.key
+
+    def _knows(self, tier: Tier, scope: Scope) -> bool:
+        """Whether the workspace's name in the team is known, for a tier that needs it.  It is found out on a thread, once."""
+        if tier.origin is not Origin.SHARED or scope.workspace in self._identities:
+            return True
+        if scope.workspace not in self._identifying:
+            self._identifying[scope.workspace] = asyncio.create_task(self._find_out(scope.workspace))
+        return False
+
+    async def _find_out(self, folder: str) -> None:
+        self._identities[folder] = await asyncio.to_thread(self._identify, folder)

@@ -6,7 +6,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 
-from monkeycode_lsp.domain import Suggestion
+from monkeycode_lsp.recall.record import Record
 
 _OVERHEAD = 200
 """Bytes of an entry beside its text, roughly."""
@@ -18,7 +18,7 @@ class Memory:
     # The mutable state is the entries and their total size; it changes in `get`, `put` and `_drop` only.
 
     def __init__(self, *, most_bytes: int, ttl_s: float, clock: Callable[[], float] = time.monotonic) -> None:
-        self._entries: OrderedDict[bytes, tuple[float, Suggestion]] = OrderedDict()
+        self._entries: OrderedDict[bytes, tuple[float, Record]] = OrderedDict()
         self._n_bytes = 0
         self._most_bytes = most_bytes
         self._ttl_s = ttl_s
@@ -27,25 +27,30 @@ class Memory:
     def __len__(self) -> int:
         return len(self._entries)
 
-    def get(self, key: bytes) -> Suggestion | None:
+    def get(self, key: bytes) -> Record | None:
         """What was kept under `key`, unless it is too old."""
         entry = self._entries.get(key)
         if entry is None:
             return None
-        born, suggestion = entry
+        born, record = entry
         if self._clock() - born > self._ttl_s:
             self._drop(key)
             return None
         self._entries.move_to_end(key)
-        return suggestion
+        return record
 
-    def put(self, key: bytes, suggestion: Suggestion) -> None:
-        """Keep `suggestion`; older ones make room."""
+    def put(self, key: bytes, record: Record) -> None:
+        """Keep `record`; older ones make room."""
         self._drop(key)
-        self._entries[key] = (self._clock(), suggestion)
-        self._n_bytes += _size(suggestion)
+        self._entries[key] = (self._clock(), record)
+        self._n_bytes += _size(record)
         while self._n_bytes > self._most_bytes and self._entries:
             self._drop(next(iter(self._entries)))
+
+    def clear(self) -> None:
+        """Keep nothing."""
+        self._entries.clear()
+        self._n_bytes = 0
 
     def _drop(self, key: bytes) -> None:
         entry = self._entries.pop(key, None)
@@ -53,5 +58,5 @@ class Memory:
             self._n_bytes -= _size(entry[1])
 
 
-def _size(suggestion: Suggestion) -> int:
-    return _OVERHEAD + 4 * len(suggestion.text)
+def _size(record: Record) -> int:
+    return _OVERHEAD + 4 * len(record.text)

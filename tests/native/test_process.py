@@ -79,7 +79,7 @@ async def test_a_second_window_shares_the_process_and_what_it_has_read(engine, m
 
 
 async def test_a_prompt_that_is_only_read_makes_the_next_one_warm(engine):
-    assert (await engine.ready()).reads_ahead
+    assert (await engine.ready()).takes_background
     said = await chunks(engine, prompt(*FIM, max_tokens=0, priority=Priority.WARM_UP))
     assert "".join(chunk.text for chunk in said) == ""
     assert (await chunks(engine, prompt(*FIM)))[-1].usage.read <= 1

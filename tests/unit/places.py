@@ -18,8 +18,8 @@ def snapshot(marked, *, language="python", uri=URI, workspace="file:///w", **mor
     )  # fmt: skip
 
 
-def ask(marked, *, invoked=False, since_edit_ms=None, selected=None, **more):
-    return Ask(snapshot(marked, **more), Trigger.INVOKED if invoked else Trigger.AUTOMATIC, selected, since_edit_ms)
+def ask(marked, *, invoked=False, since_edit_ms=None, selected=None, inserted="", **more):
+    return Ask(snapshot(marked, **more), Trigger.INVOKED if invoked else Trigger.AUTOMATIC, selected, since_edit_ms, inserted)
 
 
 def at(marked, settings=None, **more):

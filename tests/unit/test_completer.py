@@ -150,7 +150,7 @@ async def test_a_deadline_without_text_is_empty_and_says_so():
     pipeline = Pipeline([Answer(chunks=("x",), first_delay_ms=10_000)], completion={"deadlineMs": 50})
     assert await pipeline("a = ‸") == []
     assert "deadlineMs" in pipeline.last.reason
-    await pipeline.completer.retire(close_engine=True)
+    await pipeline.completer.retire()
 
 
 async def test_a_broken_stream_is_empty_unless_asked_by_hand_and_never_remembered():
@@ -213,7 +213,7 @@ async def test_closing_a_document_stops_what_runs_for_it():
     old = asyncio.create_task(pipeline("a = ‸"))
     await until(lambda: pipeline.engine.n_running)
     pipeline.completer.closed("file:///w/app.py")
-    await pipeline.completer.retire(close_engine=True)
+    await pipeline.completer.retire()
     assert pipeline.engine.n_running == 0
     assert await old == []
 
@@ -236,7 +236,7 @@ async def test_many_asks_leave_nothing_behind():
         if n % 2:
             task.cancel()
         await asyncio.wait({task})
-    await pipeline.completer.retire(close_engine=True)
+    await pipeline.completer.retire()
     assert pipeline.engine.n_running == 0
     assert not pipeline.completer._running
     assert len(asyncio.all_tasks()) == 1
@@ -307,7 +307,7 @@ async def test_new_settings_while_the_engine_starts_are_no_cancel_of_the_editors
     pipeline = Pipeline(engine=Starting(["a"]))
     asked = asyncio.create_task(pipeline(DEF))
     await until(lambda: pipeline.completer._ready is not None)
-    await pipeline.completer.retire(close_engine=True)
+    await pipeline.completer.retire()
     assert await asked == []
     assert pipeline.last.kind is OutcomeKind.FAILED
     assert "settings changed" in pipeline.last.reason
@@ -350,4 +350,4 @@ async def test_an_ask_that_the_engine_was_too_late_for_says_what_took_the_time(s
     pipeline = Pipeline(engine=Slow([Answer(("x",), first_delay_ms=60_000)]), completion={"deadlineMs": 100})
     assert await pipeline(DEF) == []
     assert reason in pipeline.last.reason
-    await pipeline.completer.retire(close_engine=True)
+    await pipeline.completer.retire()

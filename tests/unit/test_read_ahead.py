@@ -21,7 +21,7 @@ class Engine(ScriptedEngine):
     reads = True
 
     async def ready(self):
-        return msgspec.structs.replace(await super().ready(), reads_ahead=self.reads)
+        return msgspec.structs.replace(await super().ready(), takes_background=self.reads)
 
 
 def opened(text, uri="file:///w/app.py"):
@@ -91,7 +91,7 @@ async def test_what_was_opened_before_the_engine_was_ready_is_read_as_soon_as_it
     await pipeline.completer.warm()
     await until(lambda: engine.prompts)
     assert engine.prompts[0].max_tokens == 0
-    await pipeline.completer.retire(close_engine=True)
+    await pipeline.completer.retire()
 
 
 async def test_a_secret_file_is_not_read():

@@ -34,6 +34,8 @@ class Sent(msgspec.Struct):
     """What was offered to be verified."""
     background: bool = False
     """Nobody waited for it: looked ahead."""
+    prefix: str = ""
+    """The text before its cursor, its last characters: what the answer was made to follow."""
 
 
 class Replied(msgspec.Struct, frozen=True):

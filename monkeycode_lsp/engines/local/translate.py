@@ -16,7 +16,7 @@ def model(ready: wire.Ready, fingerprint: str) -> Model:
         family=by_vocabulary(ready.markers, architecture=ready.architecture, name=ready.name),
         fingerprint=fingerprint,
         context_tokens=ready.context_tokens,
-        reads_ahead=True,
+        takes_background=True,
     )
 
 

@@ -1,0 +1,262 @@
+"""Records what is typed while an editor is served: the edits of the document that is edited most.
+
+The recorder stands between the transport and the server and reads along; the server gets every message first, as it came.
+Invariant: nothing is recorded of a document that the gate refuses.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import signal
+import time
+from datetime import UTC, datetime
+from typing import Any, BinaryIO
+
+import msgspec
+
+from monkeycode_lsp import transport
+from monkeycode_lsp.bench.replay.recording import MOST_CHARACTERS, MOST_EDITS, Recording, RecordingFile, Transaction
+from monkeycode_lsp.bench.replay.trace import Patch
+from monkeycode_lsp.documents import normal
+from monkeycode_lsp.domain import Ask, Snapshot
+from monkeycode_lsp.gate import Gate
+from monkeycode_lsp.server import Server
+from monkeycode_lsp.settings import Layers
+from monkeycode_lsp.text import Change, Document, Encoding, lf
+
+logger = logging.getLogger(__name__)
+
+SAVE_EVERY_S = 2.0
+
+
+class _Position(msgspec.Struct, frozen=True):
+    line: int
+    character: int
+
+
+class _Range(msgspec.Struct, frozen=True):
+    start: _Position
+    end: _Position
+
+
+class _Event(msgspec.Struct, frozen=True):
+    text: str
+    range: _Range | None = None
+
+
+class _TextDocument(msgspec.Struct, frozen=True, rename="camel"):
+    uri: str
+    language_id: str = ""
+    text: str = ""
+
+
+class _AboutDocument(msgspec.Struct, frozen=True, rename="camel"):
+    text_document: _TextDocument
+    content_changes: tuple[_Event, ...] = ()
+
+
+class _Message(msgspec.Struct, frozen=True):
+    method: str = ""
+    params: msgspec.Raw = msgspec.Raw(b"null")
+    result: msgspec.Raw = msgspec.Raw(b"null")
+
+
+class _Open(msgspec.Struct):
+    """A document that is open, and its recording so far."""
+
+    document: Document
+    start: str | None = None
+    """None: nothing is recorded yet."""
+    txns: list[Transaction] = []
+    n_characters: int = 0
+    whole: Recording | None = None
+    """The recording, once no more is recorded of this document."""
+
+    def recording(self) -> Recording:
+        return self.whole or Recording(self.start or "", self.document.text, self.document.language, tuple(self.txns))
+
+
+class Recorder:
+    """What the transport serves in the server's place.
+
+    The mutable state is the editor's settings, the open documents with their recordings, the longest recording of a document
+    that was closed, and how long the recording is that was saved last.
+    """
+
+    def __init__(self, server: transport.Peer, file: RecordingFile, layers: Layers) -> None:
+        self._server = server
+        self._file = file
+        self._layers = layers
+        self._gate = Gate(layers.resolve()[0])
+        self._encoding = Encoding.UTF16
+        self._open: dict[str, _Open] = {}
+        self._closed: Recording | None = None
+        self._n_saved = 0
+
+    def connected(self, writer: transport.Writer, *, framed: bool) -> None:
+        """An editor is there."""
+        self._server.connected(writer, framed=framed)
+
+    def receive(self, body: bytes) -> None:
+        """One message of the editor."""
+        self._server.receive(body)
+        with contextlib.suppress(msgspec.DecodeError, UnicodeError, RecursionError):  # what is no message, the server has refused
+            self._read(msgspec.json.decode(body, type=_Message))
+
+    def save(self) -> None:
+        """Write the longest recording if it has grown.  Blocking."""
+        longest = self._longest()
+        if longest is not None:
+            self._write(longest)
+
+    async def save_regularly(self) -> None:
+        """So that little is lost when the editor kills us."""
+        while True:
+            await asyncio.sleep(SAVE_EVERY_S)
+            longest = self._longest()
+            if longest is not None:
+                await asyncio.to_thread(self._write, longest)
+
+    def _longest(self) -> Recording | None:
+        """The recording to be saved; None if it has been."""
+        for uri, entry in self._open.items():
+            if entry.txns and self._is_refused(uri, entry.document):
+                self._forget(entry)
+        candidates = [(len(entry.txns), entry) for entry in self._open.values() if entry.txns]
+        n_open, entry = max(candidates, key=lambda candidate: candidate[0], default=(0, None))
+        n_closed = len(self._closed.txns) if self._closed else 0
+        if max(n_open, n_closed) <= self._n_saved:
+            return None
+        return entry.recording() if entry is not None and n_open > n_closed else self._closed
+
+    def _write(self, recording: Recording) -> None:
+        try:
+            self._file.save(recording)
+        except OSError as exc:
+            logger.warning("The recording could not be saved: %s.", exc.strerror or exc)
+        else:
+            self._n_saved = len(recording.txns)
+
+    # What the editor says
+
+    def _read(self, message: _Message) -> None:
+        method = message.method
+        if method in {"textDocument/didOpen", "textDocument/didChange", "textDocument/didClose"}:
+            self._read_document(method, message.params)
+        elif method == "initialize":
+            self._initialize(msgspec.json.decode(message.params))
+        elif method == "workspace/didChangeConfiguration":
+            self._layers.set_pushed(_member(msgspec.json.decode(message.params), "settings"))
+            self._gate = Gate(self._layers.resolve()[0])
+        elif not method and message.result[:1] == b"[":  # only the question for our settings is answered by a list
+            self._layers.set_current(next(iter(msgspec.json.decode(message.result)), None))
+            self._gate = Gate(self._layers.resolve()[0])
+
+    def _initialize(self, params: Any) -> None:
+        folders = _member(params, "workspaceFolders") or []
+        root = _member(folders[0], "uri") if isinstance(folders, list) and folders else _member(params, "rootUri")
+        self._layers.read_files(root if isinstance(root, str) else "")
+        self._layers.set_client(_member(params, "initializationOptions"))
+        self._gate = Gate(self._layers.resolve()[0])
+        offered = _member(_member(_member(params, "capabilities"), "general"), "positionEncodings")
+        known = {encoding.value: encoding for encoding in Encoding}
+        names = [name for name in offered if isinstance(name, str)] if isinstance(offered, list) else []
+        self._encoding = next((known[name] for name in names if name in known), Encoding.UTF16)  # as the server chooses
+
+    def _read_document(self, method: str, params: msgspec.Raw) -> None:
+        try:
+            about = msgspec.json.decode(params, type=_AboutDocument)
+        except msgspec.ValidationError:
+            uri = _member(_member(msgspec.json.decode(params), "textDocument"), "uri")
+            self._close(normal(uri) if isinstance(uri, str) else "")  # from here on its text is not known
+            return
+        uri = normal(about.text_document.uri)
+        if method == "textDocument/didChange":
+            self._change(uri, about.content_changes)
+            return
+        self._close(uri)
+        if method == "textDocument/didOpen":
+            opened = about.text_document
+            self._open[uri] = _Open(Document(opened.uri, opened.language_id, 0, lf(opened.text), self._encoding))
+
+    def _close(self, uri: str) -> None:
+        entry = self._open.pop(uri, None)
+        if entry is None or not entry.txns or self._is_refused(uri, entry.document):
+            return
+        if self._closed is None or len(entry.txns) > len(self._closed.txns):
+            self._closed = entry.recording()
+
+    def _change(self, uri: str, events: tuple[_Event, ...]) -> None:
+        entry = self._open.get(uri)
+        if entry is None:
+            return
+        refused = self._is_refused(uri, entry.document)
+        if refused:
+            self._forget(entry)
+        elif entry.start is None:
+            entry.start = entry.document.text
+            entry.n_characters = len(entry.start)
+        patches = tuple(patch for event in events for patch in _followed(entry.document, event))
+        if patches and not refused and entry.whole is None:
+            self._keep(entry, patches)
+
+    def _keep(self, entry: _Open, patches: tuple[Patch, ...]) -> None:
+        now = datetime.fromtimestamp(time.time(), UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        entry.txns.append(Transaction(now, patches))
+        entry.n_characters += sum(len(patch.inserted) for patch in patches)
+        if len(entry.txns) >= MOST_EDITS or entry.n_characters >= MOST_CHARACTERS:
+            entry.whole = entry.recording()
+            logger.warning("A recording is as long as it may be; no more is recorded of that document.")
+
+    def _forget(self, entry: _Open) -> None:
+        entry.start, entry.txns, entry.n_characters, entry.whole = None, [], 0, None
+
+    def _is_refused(self, uri: str, document: Document) -> bool:
+        snapshot = Snapshot(uri, document.language, 0, document.share(), 0, 0, n_bytes=document.n_chars)
+        return bool(self._gate.refuses(Ask(snapshot), n_nuls=document.n_nuls))
+
+
+def _followed(document: Document, event: _Event) -> list[Patch]:
+    """Make the change; what was changed, as offsets."""
+    text = lf(event.text)
+    if event.range is None:
+        before = document.text
+        document.apply(Change(text))
+        return _difference(before, text)
+    start, end = ((at.line, at.character) for at in (event.range.start, event.range.end))
+    lines = document.share()
+    first, last = sorted(document.locate(*at) for at in (start, end))
+    position = sum(map(len, lines[: first[0]])) + first[1]
+    n_deleted = sum(map(len, lines[first[0] : last[0]])) + last[1] - first[1]
+    document.apply(Change(text, start, end))
+    return [Patch(position, n_deleted, text)] if n_deleted or text else []
+
+
+def _difference(before: str, after: str) -> list[Patch]:
+    """One replacement that makes the one text of the other."""
+    n_shorter = min(len(before), len(after))
+    first = next((at for at in range(n_shorter) if before[at] != after[at]), n_shorter)
+    n_same = next((n for n in range(n_shorter - first) if before[-1 - n] != after[-1 - n]), n_shorter - first)
+    patch = Patch(first, len(before) - first - n_same, after[first : len(after) - n_same])
+    return [patch] if patch.deleted or patch.inserted else []
+
+
+def _member(value: Any, name: str) -> Any:
+    return value.get(name) if isinstance(value, dict) else None
+
+
+async def serve(server: Server, stdout: BinaryIO, file: RecordingFile, layers: Layers) -> None:
+    """Serve the editor at the other end of our pipes and record, until it goes or ends us."""
+    recorder = Recorder(server, file, layers)
+    with contextlib.suppress(NotImplementedError):  # Windows
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, server.ended.set)
+    saving = asyncio.create_task(recorder.save_regularly())
+    try:
+        await transport.serve_stdio(recorder, stdout, server.ended)
+    finally:
+        saving.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await saving
+        recorder.save()

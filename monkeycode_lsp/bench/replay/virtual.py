@@ -1,0 +1,39 @@
+"""An event loop on a clock of its own: where nothing is ready it goes on to the next timer instead of sleeping.
+
+Sockets and threads are still looked at, but time does not wait for them while a timer is set.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import selectors
+
+
+class _Clock(selectors.DefaultSelector):
+    """Turns the time that the loop would sleep into time that has passed."""
+
+    # The mutable state is the time; it changes in `select` only.
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = 0.0
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        if timeout is None:  # no timer at all: only a socket or a thread can wake us
+            return super().select(None)
+        ready = super().select(0)
+        if not ready:
+            self.now += timeout
+        return ready
+
+
+class VirtualLoop(asyncio.SelectorEventLoop):
+    """For `asyncio.Runner(loop_factory=VirtualLoop)`.  Its time begins at 0."""
+
+    def __init__(self) -> None:
+        self._clock = _Clock()
+        super().__init__(self._clock)
+
+    def time(self) -> float:
+        """Seconds of the loop's own clock."""
+        return self._clock.now

@@ -1,0 +1,157 @@
+"""What follows at a place that is like the cursor's, as it would be written at the cursor (pure)."""
+
+from __future__ import annotations
+
+import msgspec
+
+from monkeycode_lsp.recall import rename
+from monkeycode_lsp.recall.likeness import Here, Likeness
+from monkeycode_lsp.recall.rename import Renaming
+from monkeycode_lsp.recall.shape import Line, lexed
+
+MOST_LINES = 12
+MOST_CHARACTERS = 350
+"""No answer is longer."""
+_LEAST_CHARACTERS = 6
+"""A draft is trusted after its first tokens: less is of no use."""
+_CLOSERS = frozenset(")]}>\"'`:;,")
+
+
+class Continuation(msgspec.Struct, frozen=True):
+    """Text that may follow the cursor."""
+
+    text: str
+    is_renamed: bool
+
+
+def of(here: Here, like: Likeness) -> Continuation | None:
+    """None if nothing that could be said here follows there."""
+    lines = _lines(here, like)
+    if not lines:
+        return None
+    renaming = _renaming(here, like, lines[0])
+    if renaming is None:
+        return None
+    moved = _reindented(lines, like)
+    there = "\n".join(moved)
+    text = rename.renamed(there, renaming)
+    if text is None:
+        return None
+    if not renaming.is_identity and not _is_known(text, there, renaming, here):
+        return None
+    rest = _at_cursor(text, here, is_whole=like.is_whole)
+    if rest is None:
+        return None
+    rest = _before_what_follows(rest, here)
+    return Continuation(rest, not renaming.is_identity) if len("".join(rest.split())) >= _LEAST_CHARACTERS else None
+
+
+def _lines(here: Here, like: Likeness) -> list[str]:
+    """The cursor's line there, and what is below it as long as it belongs together."""
+    below = like.block.below(like.at, MOST_LINES + here.n_blank + 1)
+    if like.is_whole:
+        line = like.block.lines[like.at]
+        return _together([line or "", *below])
+    n_skipped = 0
+    while n_skipped < len(below) and not below[n_skipped].strip() and (here.head or n_skipped < here.n_blank):
+        n_skipped += 1
+    return _together(below[n_skipped:])
+
+
+def _together(lines: list[str]) -> list[str]:
+    """Up to a line that is further out than the first, and with it if it only closes something."""
+    first = next((line for line in lines if line.strip()), None)
+    if first is None:
+        return []
+    least = _n_indent(first)
+    for n, line in enumerate(lines):
+        if line.strip() and _n_indent(line) < least:
+            is_closer = line.strip()[0] in ")]}"
+            return lines[: n + is_closer]
+    return lines
+
+
+def _n_indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _renaming(here: Here, like: Likeness, line: str) -> Renaming | None:
+    """By the lines above, and by what both lines at the cursor begin with."""
+    pairs = list(like.pairs)
+    there = lexed(line)
+    if here.head is not None and there is not None and not like.is_whole:
+        pairs += _paired(there, here.head, is_cut=here.window.line_before[-1:].isidentifier())
+    return rename.between(pairs)
+
+
+def _paired(there: Line, head: Line, *, is_cut: bool) -> list[tuple[str, str]]:
+    """Names of the line that the beginning tells of; its last one may be cut off."""
+    n = len(head.shape) - is_cut
+    if there.shape[:n] != head.shape[:n]:
+        return []
+    pairs = list(zip(there.names, head.names, strict=False))
+    if is_cut and head.shape[-1] == "name":
+        n_whole = len(head.names) - 1
+        if len(there.names) > n_whole and there.names[n_whole].startswith(head.names[-1]):
+            pairs = pairs[:n_whole]
+    return pairs
+
+
+def _reindented(lines: list[str], like: Likeness) -> list[str]:
+    """As far as each line has a place here."""
+    there, now = like.indent_there, like.indent_here
+    if there == now:
+        return lines
+    moved: list[str] = []
+    for line in lines:
+        if not line.strip():
+            moved.append("")
+        elif line.startswith(there):
+            moved.append(now + line[len(there) :])
+        else:
+            indent = line[: _n_indent(line)]
+            extra = there.removeprefix(indent)
+            if not now.endswith(extra):
+                break
+            moved.append(now.removesuffix(extra) + line[len(indent) :])
+    return moved
+
+
+def _is_known(text: str, there: str, renaming: Renaming, here: Here) -> bool:
+    """Whether no name is left that belongs to the other place: none was kept that is nowhere here."""
+    window = here.window
+    kept = (rename.names_in(text) & rename.names_in(there)) - set(renaming.names.values())
+    return all(name in window.prefix or name in window.suffix for name in kept)
+
+
+def _at_cursor(text: str, here: Here, *, is_whole: bool) -> str | None:
+    """What comes after the cursor's text; None if the text does not begin with that."""
+    line, line_end, below = text.partition("\n")
+    if is_whole:
+        rest = ""
+    else:
+        before = here.window.line_before
+        if not line.startswith(before):
+            return None
+        rest = line[len(before) :]
+    after = here.window.line_after.rstrip()
+    if after.strip():
+        if is_whole or not rest.rstrip().endswith(after):
+            return None if set(after) - _CLOSERS else rest
+        rest = rest.rstrip().removesuffix(after)
+        return rest + (line_end + below if rest.endswith("{") else "")
+    return rest + line_end + below
+
+
+def _before_what_follows(text: str, here: Here) -> str:
+    """Up to a line that stands below the cursor already, and no longer than an answer."""
+    following = next((line for line in here.window.suffix.split("\n", 8)[1:8] if line.strip()), "")
+    kept: list[str] = []
+    n_characters = 0
+    for n, line in enumerate(text.split("\n")):
+        said = here.window.line_before + line if not n else line
+        n_characters += len(line) + 1
+        if (following and said.rstrip() == following.rstrip()) or n >= MOST_LINES or n_characters > MOST_CHARACTERS:
+            break
+        kept.append(line)
+    return "\n".join(kept).rstrip()

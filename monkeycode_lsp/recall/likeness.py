@@ -1,0 +1,126 @@
+"""How much a place in a block is like the place where the cursor stands (pure)."""
+
+from __future__ import annotations
+
+from itertools import islice, zip_longest
+
+import msgspec
+
+from monkeycode_lsp.domain import Window
+from monkeycode_lsp.recall.blocks import Block
+from monkeycode_lsp.recall.shape import LONGEST, Line, lexed
+
+CONTEXT_LINES = 5
+"""So many lines above the cursor are compared."""
+_EDITED_LINES = 3
+"""Where one line differs, so many others must be the same."""
+_LOOKED_AT = 4_000
+"""Characters before the cursor in which those lines are looked for."""
+
+
+class Here(msgspec.Struct, frozen=True):
+    """Where the cursor stands."""
+
+    window: Window
+    above: tuple[Line, ...]
+    """The lines above that are not blank, nearest first."""
+    n_blank: int
+    """Blank lines between them and the cursor's line."""
+    head: Line | None
+    """The cursor's line up to the cursor; None if that is blank."""
+
+
+class Likeness(msgspec.Struct, frozen=True):
+    """A place in a block, and what it has in common with the cursor's."""
+
+    block: Block
+    at: int
+    """The last line that is before the cursor there, or that the cursor is in."""
+    is_whole: bool
+    """Whether the cursor is at the end of that line, and not in a line below."""
+    n_same: int
+    """Lines with the same text, the edited one not among them."""
+    n_alike: int
+    """Lines of the same shape."""
+    is_edited: bool
+    pairs: tuple[tuple[str, str], ...]
+    """Names there and here."""
+    indent_there: str
+    indent_here: str
+
+    @property
+    def rank(self) -> tuple[int, int]:
+        return (self.n_same, self.n_alike)
+
+
+def here(window: Window) -> Here | None:
+    """What is compared; None where the cursor's line is too long to be code."""
+    text = window.prefix[-_LOOKED_AT:]
+    lines = text.split("\n")
+    if len(lines[-1]) > LONGEST or len(window.line_after) > LONGEST:
+        return None
+    above: list[Line] = []
+    n_blank = 0
+    for line in reversed(lines[:-1]):
+        if not line.strip():
+            n_blank += not above
+            continue
+        made = lexed(line)
+        if made is None:
+            break
+        above.append(made)
+        if len(above) == CONTEXT_LINES:
+            break
+    return Here(window, tuple(above), n_blank, lexed(lines[-1]))
+
+
+def at_line(here: Here, block: Block, at: int) -> Likeness | None:
+    """The cursor's line, up to the cursor, is the whole line at `at`."""
+    return here.head and _compared(here.head, (here.head, *here.above), block, at, is_whole=True)
+
+
+def below_line(here: Here, block: Block, at: int, *, is_edited: bool = False) -> Likeness | None:
+    """The nearest line above the cursor is the one at `at`, but for an edit."""
+    return _compared(here.above[0], here.above, block, at, is_whole=False, is_edited=is_edited)
+
+
+def _compared(nearest: Line, lines: tuple[Line, ...], block: Block, at: int, *, is_whole: bool, is_edited: bool = False) -> Likeness | None:
+    pairs: dict[str, str] = {}
+    back: dict[str, str] = {}
+    n_same = n_alike = 0
+    indent_there = ""
+    for n, (line, text) in enumerate(zip_longest(lines, islice(block.above(at), len(lines)))):
+        if line is None or text is None:
+            break
+        is_exempt = is_edited and not n
+        there = line._replace(indent=text[: len(text) - len(text.lstrip())]) if text.strip() == line.text else lexed(text)
+        if there is None or (there.shape != line.shape and not is_exempt):
+            break
+        if not n:
+            indent_there = there.indent
+        if not is_exempt:
+            step = len(line.indent) - len(nearest.indent)
+            step_there = len(there.indent) - len(indent_there)
+            if _sign(step) != _sign(step_there) or not _add(pairs, back, there.names, line.names):
+                break
+            n_same += there.text == line.text
+            n_alike += 1
+    if not n_alike or (is_edited and n_same < min(_EDITED_LINES, len(lines) - 1)):
+        return None
+    return Likeness(block, at, is_whole, n_same, n_alike, is_edited, tuple(pairs.items()), indent_there, nearest.indent)
+
+
+def _sign(n: int) -> int:
+    return (n > 0) - (n < 0)
+
+
+def _add(pairs: dict[str, str], back: dict[str, str], theirs: tuple[str, ...], ours: tuple[str, ...]) -> bool:
+    """Whether these names go with the others, one to one; then they are among them."""
+    new: dict[str, str] = {}
+    new_back: dict[str, str] = {}
+    for old, name in zip(theirs, ours, strict=True):
+        if (pairs.get(old) or new.setdefault(old, name)) != name or (back.get(name) or new_back.setdefault(name, old)) != old:
+            return False
+    pairs.update(new)
+    back.update(new_back)
+    return True

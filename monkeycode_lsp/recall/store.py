@@ -1,0 +1,185 @@
+"""Records in a `diskcache` database: everything here blocks, and raises whatever goes wrong.
+
+Invariants: nothing is ever pickled or unpickled, and no file but the database is written or removed, whatever its tables say.
+What lies there is a keyed hash of the key and a sealed record, so a torn page can cost a record but never show a wrong one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import NoReturn
+
+import diskcache
+
+from monkeycode_lsp.recall import private
+from monkeycode_lsp.recall.record import MOST_BYTES, Record, decode, encode
+from monkeycode_lsp.recall.trouble import Trouble, TroubleError
+
+FILE = "suggestions.db"
+"""Not the library's own name: a folder that another program uses with it is left alone."""
+_OPEN_LOCK_S = 5.0
+"""Several windows may begin at once, each with some fifty small statements."""
+_LOCK_S = 1.0
+"""A healthy transaction takes less than a millisecond."""
+_SEAL = 16
+_NO_FILES = 2**31
+
+Connect = Callable[[Path, float], sqlite3.Connection]
+"""Opens a connection that waits so many seconds for a lock."""
+
+_SETTINGS = {
+    # A look-up changes nothing on disk and needs no lock of a writer; the most recently used would be written at each.
+    "eviction_policy": "least-recently-stored",
+    "cull_limit": 10,
+    "statistics": 0,
+    "tag_index": 0,
+    "disk_min_file_size": _NO_FILES,
+    "sqlite_auto_vacuum": 1,  # the file shrinks when records go: its length decides whether they must
+    "sqlite_cache_size": 256,
+    # Write-ahead logs need memory that is shared through a file: network drives have none, and a process whose
+    # mapped file is cut off dies.  The same is true of a mapped database.
+    "sqlite_journal_mode": "delete",
+    "sqlite_mmap_size": 0,
+    # After a power failure the file may be damaged; it is set aside then.  Waiting for the disk would cost each write.
+    "sqlite_synchronous": 0,
+}
+
+
+class LockedError(sqlite3.OperationalError):
+    """Somebody else holds the lock, for longer than we wait.  The library tries again for a minute unless it is called otherwise."""
+
+
+class Connection(sqlite3.Connection):
+    """Tells a lock in words of its own."""
+
+    def execute(self, sql: str, parameters: tuple[object, ...] = (), /) -> sqlite3.Cursor:  # type: ignore[override]  # all that is used
+        try:
+            return super().execute(sql, parameters)
+        except sqlite3.OperationalError as exc:
+            if getattr(exc, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY:
+                raise LockedError("locked by another program") from exc
+            raise
+
+
+def connect(path: Path, lock_s: float) -> sqlite3.Connection:
+    """A connection of one thread."""
+    return sqlite3.connect(path, timeout=lock_s, isolation_level=None, factory=Connection)
+
+
+class _Values(diskcache.Disk):  # type: ignore[misc]  # the library has no types
+    """Bytes in, bytes out; anything else in the tables is a miss."""
+
+    def put(self, key: bytes) -> tuple[memoryview, bool]:
+        return memoryview(key), True
+
+    def get(self, key: object, raw: object) -> NoReturn:
+        raise NotImplementedError  # only listing the keys would need it
+
+    def store(self, value: bytes, read: bool, key: object = None) -> tuple[int, int, None, memoryview]:  # noqa: ARG002, FBT001 - the library's signature
+        return 0, diskcache.core.MODE_RAW, None, memoryview(value)
+
+    def fetch(self, mode: object, filename: object, value: object, read: bool) -> bytes:  # noqa: ARG002, FBT001 - the library's signature
+        return value if mode == diskcache.core.MODE_RAW and isinstance(value, bytes) else b""
+
+    def remove(self, file_path: object) -> None:
+        """There are no files; a name in the tables is somebody else's."""
+
+
+class _Cache(diskcache.Cache):  # type: ignore[misc]  # the library has no types
+    """The library's cache over one connection of our own."""
+
+    def __init__(self, path: Path, connect: Connect, size_limit: int) -> None:
+        self._path = path
+        self._connect = connect
+        self._connection: sqlite3.Connection | None = None
+        self._lock_s = _OPEN_LOCK_S
+        try:
+            # The library expands variables in the folder's name and creates that folder; the one given here is not used further.
+            super().__init__(os.sep, disk=_Values, size_limit=size_limit, **_SETTINGS)
+        except BaseException:
+            self.close()
+            raise
+        self._con.execute(f"PRAGMA busy_timeout = {round(1000 * _LOCK_S)}")
+
+    @property
+    def _con(self) -> sqlite3.Connection:
+        if self._connection is None:
+            self._connection = self._connect(self._path, self._lock_s)
+            for name in ("cache_size", "mmap_size", "synchronous"):  # of a connection, not of the file
+                self._connection.execute(f"PRAGMA {name} = {_SETTINGS[f'sqlite_{name}']}")
+        return self._connection
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+
+class Store:
+    """One database.  All calls come from one thread and may raise anything."""
+
+    # The mutable state is the open cache and which file it is; both are set by `open`, once.
+    _file: os.stat_result
+    _secret: bytes
+    _cache: _Cache | None
+
+    def __init__(self, folder: Path, *, ttl_s: float, most_bytes: int, connect: Connect) -> None:
+        self._folder = folder
+        self._path = folder / FILE
+        self._ttl_s = ttl_s
+        self._most_bytes = most_bytes
+        self._connect = connect
+
+    def open(self) -> None:
+        """Create what is missing."""
+        private.prepare(self._folder)
+        self._secret = private.secret(self._folder)
+        self._file = private.touch(self._path)
+        self._cache = _Cache(self._path, self._connect, self._most_bytes)
+
+    def get(self, key: bytes) -> Record | None:
+        self._check()
+        name = self._name(key)
+        value = self._cache.get(name, b"")
+        seal, data = value[:_SEAL], value[_SEAL:]
+        return decode(data) if hmac.compare_digest(seal, self._seal(name, data)) else None
+
+    def put(self, key: bytes, record: Record) -> None:
+        self._check()
+        data = encode(record)
+        if len(data) <= MOST_BYTES:
+            name = self._name(key)
+            self._cache.set(name, self._seal(name, data) + data, expire=self._ttl_s)
+
+    def close(self) -> None:
+        self._cache.close()
+
+    def set_aside(self) -> None:
+        """Keep the damaged database, the newest only, for whoever wants to look at it."""
+        if os.path.samestat(_stat(self._path), self._file):  # else another window was faster
+            self._path.replace(self._path.with_suffix(".damaged"))
+            # Its journal would be played into the next database.
+            self._path.with_name(f"{FILE}-journal").unlink(missing_ok=True)
+
+    def _name(self, key: bytes) -> bytes:
+        return hashlib.blake2b(key, key=self._secret, digest_size=16, person=b"name").digest()
+
+    def _seal(self, name: bytes, data: bytes) -> bytes:
+        return hashlib.blake2b(name + data, key=self._secret, digest_size=_SEAL, person=b"seal").digest()
+
+    def _check(self) -> None:
+        """SQLite goes on with a file that no longer has a name."""
+        if not os.path.samestat(_stat(self._path), self._file):
+            raise TroubleError(Trouble.REPLACED)
+
+
+def _stat(path: Path) -> os.stat_result:
+    try:
+        return path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        raise TroubleError(Trouble.GONE) from None

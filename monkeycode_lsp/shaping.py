@@ -1,0 +1,65 @@
+"""What is asked of an engine at a window, and what of its answer is fit to be shown there, by the settings."""
+
+from __future__ import annotations
+
+import hashlib
+
+import msgspec
+
+from monkeycode_lsp import config, filters, prompt, stops
+from monkeycode_lsp.domain import Finish, Origin, Priority, Prompt, Sampling, Suggestion, Window
+from monkeycode_lsp.engines.base import Model
+from monkeycode_lsp.generation import Generation
+
+
+class Shaping:
+    """Of one configuration; holds no state."""
+
+    def __init__(self, settings: config.Config) -> None:
+        completion = settings.completion
+        self._template = settings.template
+        self._multiline = completion.multiline
+        self._max_tokens = completion.max_tokens
+        self._sampling = Sampling(
+            temperature=completion.temperature,
+            top_p=completion.top_p,
+            min_p=completion.min_p,
+            repeat_penalty=completion.repeat_penalty,
+        )
+        parts = (settings.template, settings.completion, settings.context)
+        self.fingerprint = hashlib.blake2b(msgspec.json.encode(parts), digest_size=8).hexdigest()
+        """Of every setting that could change an answer."""
+
+    def plan(self, window: Window) -> stops.Plan:
+        """How much is wanted there."""
+        return stops.plan(window, self._multiline)
+
+    def prompt(self, uri: str, window: Window, model: Model, *, draft: str = "", background: bool = False) -> Prompt:
+        """As the model's family wants it."""
+        rendered = prompt.render(
+            window,
+            (),
+            prompt.by_setting(self._template, model.family),
+            max_tokens=self._max_tokens,
+            sampling=self._sampling,
+            priority=Priority.LOOK_AHEAD if background else Priority.INTERACTIVE,
+            session=uri,
+        )
+        return msgspec.structs.replace(rendered, draft=draft) if draft else rendered
+
+    def cleaned(self, generation: Generation, *, explicit: bool = False) -> filters.Cleaned:
+        """What there is of the answer, for the place it was made for.
+
+        `explicit`: the user asked by key, so filters of taste are off.
+        """
+        text = generation.text
+        if (generation.finish is Finish.LENGTH or not generation.whole) and "\n" in text.strip("\n"):
+            text = text[: text.rstrip("\n").rfind("\n")]  # the last line is only a part of what it would be
+        return filters.explained(text, generation.window, plan=generation.plan, explicit=explicit)
+
+    def fitted(self, kept: Suggestion, window: Window, *, explicit: bool) -> Suggestion | None:
+        """What was remembered, for the text around the cursor as it is now; what is typed through was cleaned as a whole."""
+        if kept.origin is Origin.TYPED_THROUGH:
+            return kept
+        text = filters.clean(kept.text, window, plan=self.plan(window), explicit=explicit)
+        return msgspec.structs.replace(kept, text=text) if text else None
