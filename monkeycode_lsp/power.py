@@ -5,7 +5,6 @@ Never fails; what cannot be found out counts as mains.
 
 from __future__ import annotations
 
-import ctypes
 import subprocess
 import sys
 from pathlib import Path
@@ -64,22 +63,10 @@ def _said_by(argv: tuple[str, ...]) -> str:
     return done.stdout.decode("utf-8", "replace")
 
 
-class _PowerStatus(ctypes.Structure):
-    """`SYSTEM_POWER_STATUS` of Windows."""
-
-    _fields_ = (
-        ("ac_line_status", ctypes.c_ubyte),
-        ("battery_flag", ctypes.c_ubyte),
-        ("battery_life_percent", ctypes.c_ubyte),
-        ("system_status_flag", ctypes.c_ubyte),
-        ("battery_life_time", ctypes.c_ulong),
-        ("battery_full_life_time", ctypes.c_ulong),
-    )
-
-
 def _windows() -> bool:
-    if sys.platform != "win32":  # for the type checker of other systems
+    if sys.platform != "win32":  # for the type checker on other systems
         return False
-    status = _PowerStatus()
-    known = ctypes.windll.kernel32.GetSystemPowerStatus(ctypes.byref(status))
-    return bool(known) and status.ac_line_status == 0
+    import ctypes  # noqa: PLC0415 - of no use elsewhere
+
+    status = ctypes.create_string_buffer(12)  # SYSTEM_POWER_STATUS; its first byte is 0 without mains, 255 if unknown
+    return bool(ctypes.windll.kernel32.GetSystemPowerStatus(status)) and status.raw[0] == 0

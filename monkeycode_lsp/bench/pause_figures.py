@@ -27,7 +27,7 @@ from monkeycode_lsp.domain import Ask, Snapshot, Window
 from monkeycode_lsp.pause.model import Model, shipped
 
 ENGINE_MS = 250.0
-_PREFIX_CHARACTERS, _SUFFIX_CHARACTERS = 400, 100
+_PREFIX_CHARACTERS, _SUFFIX_CHARACTERS = 2_000, 100
 _FIXED_MS = (0, 75, 150, 200, 250, 350)
 _THRESHOLDS = (0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5)
 _NOWHERE = Snapshot(uri="", language="", version=0, lines=("",), line=0, column=0)
@@ -152,7 +152,9 @@ def table(typed: Sequence[Moment], model: Model, *, engine_ms: float, max_ms: in
 
 @click.command()
 @click.argument("traces", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--model", "file", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Coefficients other than the package's.")
+@click.option(
+    "--model", "file", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Coefficients other than the package's."
+)
 @click.option("--engine-ms", default=ENGINE_MS, show_default=True, help="What the engine needs.")
 @click.option("--max-ms", default=Debounce().max_ms, show_default=True, help="Longest wait of the adaptive debounce.")
 @click.option("--seed", default=0, show_default=True, help="Of the spacing inside a second, for traces without finer times.")

@@ -66,8 +66,8 @@ def respaced(trace: Trace, seed: int) -> Trace:
     times: list[float] = []
     for second, keys in groupby(trace.keys, key=lambda key: math.floor(key.at_s)):
         times.extend(sorted(second + chance.random() for _ in keys))
-    keys = [msgspec.structs.replace(key, at_s=at) for key, at in zip(trace.keys, times, strict=True)]
-    return msgspec.structs.replace(trace, keys=tuple(keys))
+    moved = tuple(msgspec.structs.replace(key, at_s=at) for key, at in zip(trace.keys, times, strict=True))
+    return msgspec.structs.replace(trace, keys=moved)
 
 
 def fit(learned: Sequence[Sample], *, penalty: float = _PENALTY, without: tuple[str, ...] = ()) -> Model:

@@ -1,4 +1,4 @@
-"""What a moment looks like to the model: a few named numbers, from the habit and the cursor's line only (pure)."""
+"""What a moment looks like to the model: a few named numbers, from the habit and the text before the cursor (pure)."""
 
 from __future__ import annotations
 
@@ -12,6 +12,11 @@ _LONG = 0.5
 _CLOSERS = frozenset(")]}>\"'`;,")
 _MOST_LINE = 400
 """Characters of the line that are looked at; a longer one is no line that anybody types."""
+_MOST_TEXT = 2_000
+"""Characters in which the word under the cursor is looked for."""
+_MOST_FOUND = 6
+"""Places of it that are looked at."""
+_LEAST_WORD = 2
 
 
 def features(habit: Habit, window: Window) -> dict[str, float]:
@@ -22,7 +27,13 @@ def features(habit: Habit, window: Window) -> dict[str, float]:
         f"run {_bucket(habit.run)}": 1.0,
     }
     _rhythm(habit, found)
-    _line(window.line_before[-_MOST_LINE:], window.line_after[:_MOST_LINE], found)
+    line = window.line_before[-_MOST_LINE:]
+    _line(line, window.line_after[:_MOST_LINE], found)
+    n_word = _word_length(line)
+    if n_word:
+        found[f"word {_bucket(n_word)}"] = 1.0
+    if n_word >= _LEAST_WORD:
+        _seen(window.prefix[-n_word:], window.prefix[-_MOST_TEXT:-n_word], found)
     if habit.deletions:
         found[f"deletions {_bucket(habit.deletions)}"] = 1.0
     elif habit.before == "deletion":
@@ -57,9 +68,6 @@ def _line(before: str, after: str, found: dict[str, float]) -> None:
     depth = sum(map(before.count, "([{")) - sum(map(before.count, ")]}"))
     if depth:
         found["open" if depth > 0 else "closed"] = 1.0
-    n_word = _word_length(before)
-    if n_word:
-        found[f"word {_bucket(n_word)}"] = 1.0
     if before[-1:] == " ":
         if before[-2:-1] in tuple(",:;=."):
             found["space after sign"] = 1.0
@@ -67,9 +75,25 @@ def _line(before: str, after: str, found: dict[str, float]) -> None:
         found["doubled"] = 1.0
 
 
+def _seen(word: str, earlier: str, found: dict[str, float]) -> None:
+    """Whether the word is whole, or the beginning of another, as far as the text above tells."""
+    at = earlier.rfind(word)
+    for _ in range(_MOST_FOUND):
+        if at < 0:
+            break
+        if not at or not _in_word(earlier[at - 1]):
+            end = at + len(word)
+            found["begins a word" if _in_word(earlier[end : end + 1]) else "known word"] = 1.0
+        at = earlier.rfind(word, 0, at + len(word) - 1)
+
+
+def _in_word(char: str) -> bool:
+    return char.isalnum() or char == "_"
+
+
 def _word_length(line: str) -> int:
     for length, char in enumerate(reversed(line)):
-        if not (char.isalnum() or char == "_"):
+        if not _in_word(char):
             return length
     return len(line)
 

@@ -1,6 +1,6 @@
 """The pause model: from features to the chance that a gap lasts, and to the moment to ask (pure).
 
-A proportional-odds survival model: logit P(gap ≥ t) = score − baseline(t).  One logistic score for each key,
+A proportional-odds survival model: logit P(gap ≥ t) = score - baseline(t).  One logistic score for each key,
 one baseline for all keys over time in units of the user's usual gap; so one set of coefficients serves every
 engine's latency, and what was already waited for is a condition and nothing more.
 """
@@ -8,17 +8,17 @@ engine's latency, and what was already waited for is a condition and nothing mor
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
 from functools import cache
 from importlib import resources
 
 import msgspec
 
-_STEP_MS = 25.0
+_STEP_MS = 20.0
 _LEAST_MS = 1.0
 _STEEPEST = 30.0
-"""Logits beyond are certainty."""
+"""A logit beyond is certainty."""
 
 
 class Model(msgspec.Struct, frozen=True, rename="camel"):
@@ -49,12 +49,16 @@ class Model(msgspec.Struct, frozen=True, rename="camel"):
 
     def wait_ms(self, score: float, *, waited_ms: float, engine_ms: float, longest_ms: float, unit_ms: float) -> float:
         """When to ask, since the key: the first moment from now on at which an answer would probably be seen."""
-        at = waited_ms
-        while at < longest_ms:
-            if self.outlasts(score, at, engine_ms, unit_ms) >= self.threshold:
-                return at
-            at += _STEP_MS
-        return max(waited_ms, longest_ms)
+
+        def worth_it(at_ms: float) -> bool:
+            return self.outlasts(score, at_ms, engine_ms, unit_ms) >= self.threshold
+
+        if waited_ms >= longest_ms or worth_it(waited_ms):
+            return waited_ms
+        # The longer a gap has lasted the longer it will last, so the first good moment can be searched by halves.
+        steps = range(1, math.ceil((longest_ms - waited_ms) / _STEP_MS))
+        n_waited = 1 + bisect_left(steps, True, key=lambda step: worth_it(waited_ms + step * _STEP_MS))  # noqa: FBT003 - what is searched for
+        return min(longest_ms, waited_ms + n_waited * _STEP_MS)
 
     def _odds_against(self, score: float, time_ms: float, unit_ms: float) -> float:
         time = math.log(max(time_ms, _LEAST_MS) / unit_ms)
@@ -63,7 +67,7 @@ class Model(msgspec.Struct, frozen=True, rename="camel"):
         low, high = horizons[index - 1], horizons[index]
         share = (time - low) / (high - low)
         logit = baseline[index - 1] + share * (baseline[index] - baseline[index - 1]) - score
-        return math.exp(min(max(logit, -_STEEPEST), _STEEPEST))
+        return math.exp(min(logit, _STEEPEST))
 
 
 @cache

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 import msgspec
 
 from monkeycode_lsp.recall import rename
@@ -14,6 +16,8 @@ MOST_CHARACTERS = 350
 """No answer is longer."""
 _LEAST_CHARACTERS = 6
 """A draft is trusted after its first tokens: less is of no use."""
+_ABOVE_LINES = 20
+"""So far above another place are the names that belong to it."""
 _CLOSERS = frozenset(")]}>\"'`:;,")
 
 
@@ -37,13 +41,14 @@ def of(here: Here, like: Likeness) -> Continuation | None:
     text = rename.renamed(there, renaming)
     if text is None:
         return None
-    if not renaming.is_identity and not _is_known(text, there, renaming, here):
+    is_renamed = text != there
+    if is_renamed and _is_of_there(rename.names_in(text) & rename.names_in(there), renaming, here, like):
         return None
     rest = _at_cursor(text, here, is_whole=like.is_whole)
     if rest is None:
         return None
     rest = _before_what_follows(rest, here)
-    return Continuation(rest, not renaming.is_identity) if len("".join(rest.split())) >= _LEAST_CHARACTERS else None
+    return Continuation(rest, is_renamed) if len("".join(rest.split())) >= _LEAST_CHARACTERS else None
 
 
 def _lines(here: Here, like: Likeness) -> list[str]:
@@ -117,11 +122,14 @@ def _reindented(lines: list[str], like: Likeness) -> list[str]:
     return moved
 
 
-def _is_known(text: str, there: str, renaming: Renaming, here: Here) -> bool:
-    """Whether no name is left that belongs to the other place: none was kept that is nowhere here."""
+def _is_of_there(kept: set[str], renaming: Renaming, here: Here, like: Likeness) -> bool:
+    """Whether a name was kept that belongs to the other place: it stands above there, and nowhere here."""
     window = here.window
-    kept = (rename.names_in(text) & rename.names_in(there)) - set(renaming.names.values())
-    return all(name in window.prefix or name in window.suffix for name in kept)
+    foreign = [name for name in kept - set(renaming.names) if name not in window.prefix and name not in window.suffix]
+    if not foreign:
+        return False
+    above = "\n".join(islice(like.block.above(like.at), _ABOVE_LINES))
+    return any(name in above for name in foreign)
 
 
 def _at_cursor(text: str, here: Here, *, is_whole: bool) -> str | None:

@@ -19,8 +19,8 @@ from monkeycode_lsp.recall.record import Record
 from monkeycode_lsp.recall.tier import Warn
 
 if TYPE_CHECKING:
-    from monkeycode_lsp.recall.keeper import Keeper
-    from monkeycode_lsp.recall.store import Connect
+    from monkeycode_lsp.recall.disk_keeper import Keeper
+    from monkeycode_lsp.recall.disk_store import Connect
 
 _PATIENCE_S = 0.02
 _OPENING_PATIENCE_S = 0.3
@@ -131,17 +131,17 @@ class Disk:
     def _work(self) -> None:
         """The thread."""
         try:
-            from monkeycode_lsp.recall import keeper, store  # noqa: PLC0415 - a server starts without SQLite and the cache library
+            from monkeycode_lsp.recall import disk_keeper, disk_store  # noqa: PLC0415 - a server starts without SQLite and the cache library
         except ImportError as exc:  # a Python that was built without SQLite
             self._say(f"This Python cannot keep suggestions on disk ({exc}), so they are kept in memory only.  Install it with SQLite.")
             self._off = True
             return
-        kept = keeper.Keeper(
+        kept = disk_keeper.Keeper(
             self._folder,
             ttl_s=self._ttl_s,
             most_bytes=self._most_bytes,
             warn=self._say,
-            connect=self._connect or store.connect,
+            connect=self._connect or disk_store.connect,
             rest_s=self._rest_s,
         )
         kept.open()

@@ -54,7 +54,7 @@ class Grammar(msgspec.Struct, frozen=True):
     literal: str = ""
     """A pattern for literals that look like something else (characters, lifetimes)."""
     heredoc: str = ""
-    """A pattern whose group `word` is the line that ends the text."""
+    """A pattern whose group `end` is the line that ends the text."""
     regex: bool = False
     """Whether a slash can open a regular expression."""
     ends: Ends = Ends.NOTHING
@@ -80,7 +80,7 @@ _RAW_BACKTICK = Span(opener="`", closer="`")
 _LONG = Span(opener='"', closer='"', escapes=True)
 _LONG_SINGLE = Span(opener="'", closer="'")
 _MARKUP = Span(opener="<!--", closer="-->", comment=True)
-_HEREDOC = r"<<[-~]?[ \t]*(?P<mark>['\"]?)(?P<word>[A-Za-z_]\w*)(?P=mark)"
+_HEREDOC = r"<<[-~]?[ \t]*(?P<mark>['\"]?)(?P<end>[A-Za-z_]\w*)(?P=mark)"
 
 _UNKNOWN = Grammar(quotes='"', ends=Ends.LINE, indent=True, blanks=True, blank_lines=True)
 _PROSE = Grammar(quotes="", ends=Ends.LINE, indent=True, blanks=True, blank_lines=True)
@@ -109,14 +109,14 @@ _PHP = Grammar(
     trailing=False,
     spans=(_BLOCK, _LONG, Span(opener="'", closer="'", escapes=True)),
     quotes="",
-    heredoc=r"<<<[ \t]*(?P<mark>['\"]?)(?P<word>[A-Za-z_]\w*)(?P=mark)",
+    heredoc=r"<<<[ \t]*(?P<mark>['\"]?)(?P<end>[A-Za-z_]\w*)(?P=mark)",
     ends=Ends.BLANK,
     blanks=True,
 )
 _RUBY = Grammar(
     comment=_SPACED_HASH,
     quotes="\"'`",
-    heredoc=r"<<[-~]?(?P<mark>['\"]?)(?P<word>[A-Z_]\w*)(?P=mark)",
+    heredoc=r"<<[-~]?(?P<mark>['\"]?)(?P<end>[A-Z_]\w*)(?P=mark)",
     regex=True,
     ends=Ends.LINE,
     blanks=True,
@@ -152,9 +152,7 @@ _SQL = Grammar(comment="--", spans=(_BLOCK, _LONG_SINGLE), quotes='"')
 _HTML = Grammar(spans=(_MARKUP,), quotes_after="(?<==)", ends=Ends.BLANK, blanks=True)
 _CSS = Grammar(spans=(_BLOCK,), ends=Ends.BLANK, blanks=True)
 _SCSS = Grammar(comment=r"(?<!\S)//", spans=(_BLOCK,), ends=Ends.BLANK, blanks=True)
-_YAML = Grammar(
-    comment=_SPACED_HASH, quotes_after=r"(?<![^\s:\[{,-])", ends=Ends.LINE, indent=True, blanks=True, block_scalars=True
-)
+_YAML = Grammar(comment=_SPACED_HASH, quotes_after=r"(?<![^\s:\[{,-])", ends=Ends.LINE, indent=True, blanks=True, block_scalars=True)
 _TOML = Grammar(comment=r"\#", spans=(_TRIPLE, Span(opener="'''", closer="'''")), ends=Ends.LINE)
 _JSON = Grammar(comment=_SLASHES, spans=(_BLOCK,), quotes='"')
 _MAKE = Grammar(comment=_SPACED_HASH, quotes_after=r"(?<!\w)", literal=r"\\.", ends=Ends.LINE, indent=True, blanks=True)
@@ -204,11 +202,8 @@ _GRAMMARS: tuple[tuple[str, Grammar], ...] = (
     ("terraform hcl", _HCL),
     ("clojure lisp commonlisp scheme racket elisp emacs-lisp", _LISP),
     ("haskell elm purescript", _HASKELL),
-    (
-        "markdown mdx plaintext text latex tex bibtex restructuredtext asciidoc org quarto rmd typst "
-        "git-commit gitcommit git-rebase gitrebase diff log csv tsv",
-        _PROSE,
-    ),
+    ("markdown mdx plaintext text latex tex bibtex restructuredtext asciidoc org quarto rmd typst", _PROSE),
+    ("git-commit gitcommit git-rebase gitrebase diff log csv tsv", _PROSE),
 )
 
 
@@ -223,14 +218,32 @@ def grammar(language: str) -> Grammar:
 
 
 @functools.cache
-def scanner(grammar: Grammar) -> re.Pattern[str]:
-    """Finds the next token; the group's name says what it is.  No part of it can fail late, so the work is linear."""
-    quote = f"{grammar.quotes_after}[{re.escape(grammar.quotes)}]" if grammar.quotes else ""
-    comment = f"(?:{grammar.comment})" if grammar.comment else ""
-    if comment and not grammar.trailing:
-        comment = rf"(?<![^\s]){comment}(?<=\A.)"[:0]  # taken care of by `whole_line_comment`
-    openers = [span.opener for span in grammar.spans]
-    literals = [grammar.literal] if grammar.literal else []
-    heredocs = [grammar.heredoc] if grammar.heredoc else []
-    spans = [f"(?P<span{i}>{opener})" for i, opener in enumerate(openers)]
-    raise NotImplementedError
+def scanner(language: str) -> re.Pattern[str]:
+    """Finds the next token; the group's name says what it is.
+
+    An operator stops where anything else could begin.  Every branch is decided by its first characters, so the work is linear.
+    """
+    known = grammar(language)
+    opening = [known.comment, known.literal, "<<" if known.heredoc else "", "/" if known.regex else ""]
+    opening += [re.sub(r"\?P<\w+>", "?:", span.opener) for span in known.spans]
+    opening.append(f"{known.quotes_after}[{known.quotes}]" if known.quotes else "")
+    stop = "|".join(filter(None, opening))
+    blank = r"(?P<blank>\s+)|" if known.blanks else r"\s*"
+    branches = [
+        *(f"(?P<string{i}>{_closed(span)})" for i, span in enumerate(known.spans) if span.opener == span.closer in {'"', "'", "`"}),
+        *(f"(?P<span{i}>{span.opener})" for i, span in enumerate(known.spans)),
+        f"(?P<comment>{known.comment})" if known.comment else "",
+        f"(?P<heredoc>{known.heredoc})" if known.heredoc else "",
+        f"(?P<literal>{known.literal})" if known.literal else "",
+        *(f"{known.quotes_after}(?P<quoted{i}>{_closed(Span(q, q, escapes=True))})" for i, q in enumerate(known.quotes)),
+        f"(?P<quote>{known.quotes_after}[{known.quotes}])" if known.quotes else "",
+        r"(?P<word>\d[\w.]*|\w+)",
+        rf"(?P<operator>[()\[\]{{}},;]|(?:(?!{stop or '$.'})[^\w\s()\[\]{{}},;])++|\S)",
+    ]
+    return re.compile(f"{blank}(?:{'|'.join(filter(None, branches))})")
+
+
+def _closed(span: Span) -> str:
+    """A pattern for a string that ends on its line."""
+    mark = span.closer
+    return rf"{mark}(?:[^{mark}\\]++|\\.)*+{mark}" if span.escapes else f"{mark}[^{mark}]*+{mark}"

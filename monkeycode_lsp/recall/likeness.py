@@ -85,6 +85,8 @@ def below_line(here: Here, block: Block, at: int, *, is_edited: bool = False) ->
 
 
 def _compared(nearest: Line, lines: tuple[Line, ...], block: Block, at: int, *, is_whole: bool, is_edited: bool = False) -> Likeness | None:
+    if not is_whole and not block.below(at, 1):
+        return None  # as at the cursor itself
     pairs: dict[str, str] = {}
     back: dict[str, str] = {}
     n_same = n_alike = 0

@@ -13,7 +13,7 @@ from typing import Literal
 import msgspec
 
 from monkeycode_lsp.domain import Window
-from monkeycode_lsp.recall import continuation, likeness
+from monkeycode_lsp.recall import continuation, likeness, rename
 from monkeycode_lsp.recall.blocks import Block
 from monkeycode_lsp.recall.likeness import Here, Likeness
 from monkeycode_lsp.recall.passages import Documents, Said, Surroundings
@@ -130,7 +130,8 @@ def _first(*walks: Iterator[int]) -> Iterator[int]:
 
 
 def _is_enough(like: Likeness) -> bool:
-    return like.n_same > 0 or like.n_alike >= _ALIKE
+    """One line of the same shape says little if its names have nothing in common."""
+    return like.n_same > 0 or like.n_alike >= _ALIKE or any(rename.are_akin(old, new) for old, new in like.pairs)
 
 
 def _is_read_anyway(text: str, like: Likeness, window: Window) -> bool:

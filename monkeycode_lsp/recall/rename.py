@@ -62,6 +62,13 @@ def names_in(text: str) -> set[str]:
     return {token[0] for token in TOKEN.finditer(text) if token.lastgroup == "name" and token[0] not in KEYWORDS}
 
 
+def are_akin(old: str, new: str) -> bool:
+    """Whether two names are the same, or have a word in common."""
+    return old == new or not {part.lower() for part in _PART.findall(old)}.isdisjoint(
+        part.lower() for part in _PART.findall(new) if len(part) >= _LEAST_PART
+    )
+
+
 def _parts(names: dict[str, str]) -> dict[str, str]:
     found: dict[str, str] = {}
     contradicted: set[str] = set()

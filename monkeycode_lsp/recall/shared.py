@@ -78,12 +78,15 @@ class Shared:
         if link is None or not self._in_order or len(self._gets) >= _MOST_GETS:
             self._knock()
             return None
+        begun = self._now()
         asked = self._begin(self._gets, self._read(link, key))
         # Waiting is given up, the question is not: the answer is read from the connection, which stays good.
         await asyncio.wait({asked}, timeout=PATIENCE_S)
-        if not asked.done() or asked.cancelled() or asked.exception() is not None:
+        if not asked.done():
+            if self._now() - begun < 2 * PATIENCE_S:  # else it was this process that was slow
+                self._failed(Trouble.SLOW, breaker.SLOW)
             return None
-        found = asked.result()
+        found = None if asked.cancelled() or asked.exception() else asked.result()
         return record.decode(found) if isinstance(found, bytes) else None
 
     def put(self, key: bytes, record_: Record) -> None:
@@ -111,10 +114,9 @@ class Shared:
             await asyncio.wait(tasks, timeout=_CUT_S)
         link, self._link = self._link, None
         if link is not None:
-            closing = asyncio.create_task(link.aclose())
+            closing = self._begin(self._knocks, link.aclose())
             await asyncio.wait({closing}, timeout=_CUT_S)
             closing.cancel()
-            await asyncio.wait({closing}, timeout=_CUT_S)
 
     @property
     def _in_order(self) -> bool:
@@ -140,10 +142,8 @@ class Shared:
         found = await link.read(self._name(key), most_bytes=record.MOST_BYTES)
         if isinstance(found, Trouble):
             self._failed(found)
-        elif self._now() - begun > PATIENCE_S:
-            self._failed(Trouble.SLOW)
-        else:
-            self._reads.good(self._now())
+        elif self._now() - begun <= PATIENCE_S:
+            self._succeeded()
         return found
 
     async def _write(self, link: Link, key: bytes, data: bytes) -> Trouble | None:
@@ -164,18 +164,14 @@ class Shared:
     # Out of order and back
 
     def _knock(self) -> None:
+        if self._reads.is_open: return
         """Find out in the background whether the server is there, if it is time for that."""
         if not self._off and not self._in_order and not self._knocks and self._reads.passes(self._now()):
             self._begin(self._knocks, self._reach())
 
     async def _reach(self) -> Trouble | None:
-        try:
-            link = self._link = self._link or await asyncio.to_thread(_open, self._address)
-        except ImportError:
-            self._give_up("`cache.sharedUrl` needs the package redis: pip install 'monkeycode-lsp[shared]'.  Suggestions are not shared.")
-            return None
-        except ConfigError as exc:
-            self._give_up(str(exc))
+        link = self._link = await self._linked()
+        if link is None:
             return None
         quickest_s = float("inf")
         for _ in range(4):  # the first one connects
@@ -186,16 +182,29 @@ class Shared:
                 return found
             quickest_s = min(quickest_s, self._now() - begun)
         if quickest_s > PATIENCE_S:
-            self._failed(Trouble.SLOW, strikes=breaker.ENOUGH)
+            self._failed(Trouble.SLOW)
             return Trouble.SLOW
         self._reached = True
-        if self._reads.good(self._now()):
-            logger.info("The team's cache at %s is back.", self._address.name)
+        self._succeeded()
         return None
 
-    def _failed(self, trouble: Trouble, *, strikes: int = 0) -> None:
-        strikes = strikes or (breaker.SLOW if trouble is Trouble.SLOW else breaker.FAILURE)
-        if self._reads.bad(self._now(), strikes):
+    async def _linked(self) -> Link | None:
+        if self._link is not None:
+            return self._link
+        try:
+            return await asyncio.to_thread(_open, self._address)
+        except ImportError:
+            self._give_up("`cache.sharedUrl` needs the package redis: pip install 'monkeycode-lsp[shared]'.  Suggestions are not shared.")
+        except ConfigError as exc:
+            self._give_up(str(exc))
+        return None
+
+    def _succeeded(self) -> None:
+        if self._reads.good(self._now()):
+            logger.info("The team's cache at %s is back.", self._address.name)
+
+    def _failed(self, trouble: Trouble, strikes: int = breaker.FAILURE) -> None:
+        if not self._off and self._reads.bad(self._now(), strikes):
             self._say(trouble)
 
     def _say(self, trouble: Trouble) -> None:

@@ -1,76 +1,115 @@
-"""What was shown in each document, so that typing through it needs no engine."""
+"""What was made for each document, finished or not, so that typing through it needs no other generation.
+
+Invariant: nothing is ever found in another document than the one it was made in, and nothing that
+is still being made is forgotten as long as something finished could go instead.
+"""
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
+from collections import OrderedDict
+from collections.abc import Iterator
+from typing import Protocol
 
 import msgspec
 
-from monkeycode_lsp.domain import Suggestion, Window
+from monkeycode_lsp.domain import Scope, Window
+from monkeycode_lsp.recall.agreement import Rest, rest
 
-LOOK_BACK = 128
-"""Characters of a suggestion that may have been typed already."""
 PER_DOCUMENT = 64
 DOCUMENTS = 64
-_ENOUGH = 400
-"""Characters before the cursor that must agree where two windows start at different lines."""
 
 
-class Shown(msgspec.Struct, frozen=True):
-    """One suggestion and the place it was made for."""
+class Made(Protocol):
+    """A finished suggestion or a running generation."""
 
-    scope: str
-    window: Window
-    suggestion: Suggestion
+    @property
+    def scope(self) -> Scope: ...
+
+    @property
+    def window(self) -> Window:
+        """The place it was made for."""
+        ...
+
+    @property
+    def text(self) -> str:
+        """Cleaned if it is finished, else what has come so far."""
+        ...
+
+    @property
+    def whole(self) -> bool:
+        """Whether nothing will be added to the text."""
+        ...
+
+    @property
+    def running(self) -> bool: ...
+
+
+class Found(msgspec.Struct, frozen=True):
+    """Something that agrees with the text as it is now."""
+
+    made: Made
+    rest: Rest
 
 
 class Table:
-    """Suggestions by document, newest last."""
+    """By document, newest last."""
 
-    # The mutable state is the documents' entries; it changes in `put` and `forget` only.
+    # The mutable state is the documents' entries; it changes in `put`, `discard` and `forget` only.
 
     def __init__(self) -> None:
-        self._documents: OrderedDict[str, deque[Shown]] = OrderedDict()
+        self._documents: OrderedDict[str, list[Made]] = OrderedDict()
 
-    def put(self, uri: str, shown: Shown) -> None:
-        """Remember what was made for a place in `uri`."""
-        entries = self._documents.setdefault(uri, deque(maxlen=PER_DOCUMENT))
+    def put(self, uri: str, made: Made) -> None:
+        """Remember what was made, or is being made, for a place in `uri`."""
+        entries = self._documents.setdefault(uri, [])
         self._documents.move_to_end(uri)
-        entries.append(shown)
+        entries.append(made)
+        if len(entries) > PER_DOCUMENT:
+            del entries[next((n for n, entry in enumerate(entries) if not entry.running), 0)]
         if len(self._documents) > DOCUMENTS:
-            self._documents.popitem(last=False)
+            others = list(self._documents)[:-1]
+            del self._documents[next((other for other in others if not self.all_running(other)), others[0])]
 
-    def typed_through(self, uri: str, scope: str, window: Window) -> Suggestion | None:
-        """What is left of the newest suggestion that the user has typed a part of."""
-        for shown in reversed(self._documents.get(uri, ())):
-            if shown.scope != scope or shown.window.suffix != window.suffix:
-                continue
-            rest = continues(shown.window, shown.suggestion.text, window)
-            if rest:
-                return msgspec.structs.replace(shown.suggestion, text=rest)
-        return None
+    def discard(self, uri: str, made: Made) -> None:
+        """Forget this very one."""
+        entries = [entry for entry in self._documents.get(uri, ()) if entry is not made]
+        if entries:
+            self._documents[uri] = entries
+        else:
+            self._documents.pop(uri, None)
 
-    def forget(self, uri: str) -> None:
-        """Drop what was kept for a closed document."""
+    def find(self, uri: str, scope: Scope, window: Window) -> Found | None:
+        """The newest finished one of which something is still to come."""
+        finished = (made for made in self._newest_first(uri) if made.whole and not made.running)
+        return next((found for found in _agreeing(finished, scope, window) if found.rest.text), None)
+
+    def running(self, uri: str, scope: Scope, window: Window) -> Found | None:
+        """The newest one that is still being made and does not contradict."""
+        running = (made for made in self._newest_first(uri) if made.running)
+        return next(_agreeing(running, scope, window), None)
+
+    def astray(self, uri: str, scope: Scope, window: Window) -> list[Made]:
+        """Those that are still being made, though they contradict the text as it is now."""
+        return [made for made in self.all_running(uri) if next(_agreeing((made,), scope, window), None) is None]
+
+    def all_running(self, uri: str = "") -> list[Made]:
+        """Those of one document, or of all, that are still being made."""
+        documents = [self._documents.get(uri, [])] if uri else list(self._documents.values())
+        return [made for entries in documents for made in entries if made.running]
+
+    def forget(self, uri: str) -> list[Made]:
+        """Drop a document; what was still being made for it is given back."""
+        running = self.all_running(uri) if uri else []
         self._documents.pop(uri, None)
+        return running
+
+    def _newest_first(self, uri: str) -> Iterator[Made]:
+        return reversed(self._documents.get(uri, []))
 
 
-def continues(then: Window, text: str, now: Window) -> str | None:
-    """What of `text`, made for `then`, is still to come at `now`; None if something else was typed."""
-    prefix = now.prefix
-    for n_typed in range(min(LOOK_BACK, len(text)) + 1):
-        if n_typed and not (text[n_typed - 1] == prefix[-1:] and prefix.endswith(text[:n_typed])):
-            continue
-        if _same_end(then.prefix, prefix[: len(prefix) - n_typed], whole=then.whole_prefix and now.whole_prefix):
-            return text[n_typed:]
-    return None
-
-
-def _same_end(a: str, b: str, *, whole: bool) -> bool:
-    if len(a) == len(b):
-        return a == b
-    if whole:
-        return False
-    # The windows start at different lines of the same document.
-    short, long = sorted((a, b), key=len)
-    return len(short) >= _ENOUGH and long.endswith(short)
+def _agreeing(entries: Iterator[Made] | tuple[Made, ...], scope: Scope, window: Window) -> Iterator[Found]:
+    for made in entries:
+        if made.scope == scope:
+            left = rest(made.window, made.text, window, whole=made.whole)
+            if left is not None:
+                yield Found(made, left)

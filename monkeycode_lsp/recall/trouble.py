@@ -11,7 +11,7 @@ class Trouble(enum.Enum):
     UNREACHABLE = "cannot be reached.  Check that it runs and that `cache.sharedUrl` names it."
     SILENT = "does not answer in time."
     SLOW = "answers too slowly to be of use."
-    PASSWORD = "does not accept the user name or the password of `cache.sharedUrl`."
+    PASSWORD = "does not accept the user name or the password of `cache.sharedUrl`."  # noqa: S105 - a sentence
     CERTIFICATE = "shows a certificate that is not trusted.  Name your authority's PEM file: rediss://…?ssl_ca_certs=/path/to/ca.pem."
     TLS = "does not speak TLS as `cache.sharedUrl` asks for.  Check its port, or write redis:// for a server without TLS."
     LOADING = "is still loading its data."

@@ -53,6 +53,10 @@ class Pipeline:
     def last(self):
         return self.outcomes.last()[-1]
 
+    @property
+    def running(self):
+        return self.completer.recall.table.all_running()
+
 
 DEF = "def f(a, b):\n    ‸\n"
 
@@ -128,7 +132,7 @@ async def test_typing_what_the_model_is_saying_adopts_its_generation():
     pipeline = Pipeline([Answer(chunks=("return", " a + b"), delay_ms=150)])
     old = asyncio.create_task(pipeline(DEF))
     await asyncio.sleep(0)
-    await until(lambda: any(generation.text for generation in pipeline.completer._running.values()))
+    await until(lambda: any(made.text for made in pipeline.running))
     (shown,) = await pipeline("def f(a, b):\n    ret‸\n")
     assert (shown.text, shown.origin) == ("urn a + b", Origin.ADOPTED)
     with pytest.raises(SupersededError):
@@ -238,7 +242,7 @@ async def test_many_asks_leave_nothing_behind():
         await asyncio.wait({task})
     await pipeline.completer.retire()
     assert pipeline.engine.n_running == 0
-    assert not pipeline.completer._running
+    assert not pipeline.running
     assert len(asyncio.all_tasks()) == 1
 
 
@@ -318,8 +322,8 @@ async def test_new_settings_in_the_middle_of_an_answer_cut_it_off():
     engine = ScriptedEngine([Answer(("a",), first_delay_ms=60_000)])
     pipeline = Pipeline(engine=engine, completion={"deadlineMs": 60_000})
     asked = asyncio.create_task(pipeline(DEF, invoked=True))
-    await until(lambda: pipeline.completer._running)
-    await pipeline.completer.retire(close_engine=False)
+    await until(lambda: pipeline.running)
+    await pipeline.completer.retire(Pipeline(engine=engine).completer)
     assert await asked == []
     assert pipeline.last.reason == "The engine's answer was cut off."
 

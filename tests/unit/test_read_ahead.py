@@ -35,7 +35,7 @@ async def model(engine):
 async def test_a_small_document_is_read_whole_and_nobody_waits_for_it():
     engine = Engine([""])
     ahead = ReadAhead(engine, config.Config(), rest_s=0)
-    ahead.begin(opened("import os\n\nx = 1\n"), await model(engine), scale=1)
+    ahead.opened(opened("import os\n\nx = 1\n"), await model(engine), scale=1)
     await until(lambda: engine.prompts)
     (read,) = engine.prompts
     assert (read.max_tokens, read.priority, read.session) == (0, Priority.WARM_UP, "file:///w/app.py")
@@ -46,7 +46,7 @@ async def test_of_many_documents_opened_at_once_the_last_is_read():
     engine = Engine([""])
     ahead = ReadAhead(engine, config.Config(), rest_s=0)
     for n in range(5):
-        ahead.begin(opened("x\n", f"file:///{n}.py"), await model(engine), scale=1)
+        ahead.opened(opened("x\n", f"file:///{n}.py"), await model(engine), scale=1)
     await until(lambda: engine.prompts and not engine.n_running)
     assert [read.session for read in engine.prompts] == ["file:///4.py"]
 
@@ -54,7 +54,7 @@ async def test_of_many_documents_opened_at_once_the_last_is_read():
 async def test_a_document_that_is_closed_is_read_no_more_and_another_one_is():
     engine = Engine([Answer(first_delay_ms=60_000)])
     ahead = ReadAhead(engine, config.Config(), rest_s=0)
-    ahead.begin(opened("x\n"), await model(engine), scale=1)
+    ahead.opened(opened("x\n"), await model(engine), scale=1)
     await until(lambda: engine.n_running)
     ahead.stop("file:///another.py")
     await asyncio.sleep(0)
@@ -64,15 +64,15 @@ async def test_a_document_that_is_closed_is_read_no_more_and_another_one_is():
 
 
 @pytest.mark.parametrize("text", ["", "\n  \n", "a long line of code\n" * 2000])
-async def test_what_says_nothing_or_does_not_fit_is_not_read(text):
-    assert whole(opened(text), await model(Engine([""])), config.Config(), scale=1) is None
+def test_what_says_nothing_or_does_not_fit_is_not_read(text):
+    assert whole(opened(text), config.Config(), scale=1) is None
 
 
 async def test_an_engine_that_would_answer_is_not_bothered():
     engine = Engine([""])
     engine.reads = False
     ahead = ReadAhead(engine, config.Config(), rest_s=0)
-    ahead.begin(opened("x\n"), await model(engine), scale=1)
+    ahead.opened(opened("x\n"), await model(engine), scale=1)
     await asyncio.sleep(0.01)
     assert engine.prompts == []
 
@@ -80,7 +80,7 @@ async def test_an_engine_that_would_answer_is_not_bothered():
 async def test_an_engine_that_fails_costs_nothing():
     engine = Engine([Answer(fault="unavailable")])
     ahead = ReadAhead(engine, config.Config(), rest_s=0)
-    ahead.begin(opened("x\n"), await model(engine), scale=1)
+    ahead.opened(opened("x\n"), await model(engine), scale=1)
     await until(lambda: engine.prompts and not engine.n_running)
 
 
@@ -99,5 +99,5 @@ async def test_a_secret_file_is_not_read():
     pipeline = Pipeline(engine=engine)
     await pipeline.completer.warm()
     pipeline.completer.opened(opened("TOKEN=1\n", "file:///w/.env"))
-    assert pipeline.completer._newest is None
-    assert pipeline.completer._ahead._task is None
+    assert pipeline.completer._opened is None
+    assert pipeline.completer._read_ahead._task is None

@@ -14,6 +14,7 @@ import msgspec
 
 from monkeycode_lsp.domain import Prompt
 from monkeycode_lsp.engines.base import Engine
+from monkeycode_lsp.errors import EngineError
 
 MODEL = "qwen2.5-coder"
 """Whose insert markers the requests hold."""
@@ -74,10 +75,14 @@ class _Connection(asyncio.Protocol):
             transport.write(_REFUSED)
             return
         transport.write(_STREAM)
-        async with aclosing(self._engine.stream(prompt)) as chunks:
-            async for chunk in chunks:
-                finish = "stop" if chunk.finish else None
-                transport.write(_event(msgspec.json.encode({"choices": [{"index": 0, "text": chunk.text, "finish_reason": finish}]})))
+        try:
+            async with aclosing(self._engine.stream(prompt)) as chunks:
+                async for chunk in chunks:
+                    finish = "stop" if chunk.finish else None
+                    transport.write(_event(msgspec.json.encode({"choices": [{"index": 0, "text": chunk.text, "finish_reason": finish}]})))
+        except EngineError:
+            transport.abort()  # the answer stays broken, as the engine's is
+            return
         transport.write(_event(b"[DONE]") + b"0\r\n\r\n")
 
 

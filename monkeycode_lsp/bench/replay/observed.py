@@ -58,3 +58,5 @@ class Observed(msgspec.Struct):
     typed: list[Typed]
     replied: list[Replied]
     sent: list[Sent]
+    n_failed: int = 0
+    """Asks that failed inside the system."""

@@ -82,17 +82,27 @@ class OracleEngine:
 
     # The mutable state is the requests so far and what became of them; it changes in `stream` only.
 
-    def __init__(self, oracle: Oracle, *, latency_s: float, streamed: bool = False) -> None:
+    def __init__(self, oracle: Oracle, *, latency_s: float, streamed: bool = False, background: bool = False) -> None:
         self.sent: list[Sent] = []
         self._oracle = oracle
         self._latency_s = latency_s
         self._streamed = streamed
+        self._background = background
 
     async def ready(self) -> Model:
-        return Model(name="oracle", family=prompts.by_name("qwen2.5-coder"), fingerprint="oracle", context_tokens=8192)
+        return Model(
+            name="oracle",
+            family=prompts.by_name("qwen2.5-coder"),
+            fingerprint="oracle",
+            context_tokens=8192,
+            takes_background=self._background,
+        )
 
     async def stream(self, prompt: Prompt) -> AsyncGenerator[Chunk, None]:
         """The answer in one piece after the latency; streamed, it comes in pieces during the latency's second half."""
+        if not prompt.max_tokens:  # to be read only
+            yield Chunk("", finish=Finish.STOP)
+            return
         loop = asyncio.get_running_loop()
         said = self._oracle.answer(prompt.prefix, prompt.suffix)
         sent = Sent(

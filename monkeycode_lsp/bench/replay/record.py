@@ -124,12 +124,11 @@ class Recorder:
         for uri, entry in self._open.items():
             if entry.txns and self._is_refused(uri, entry.document):
                 self._forget(entry)
-        candidates = [(len(entry.txns), entry) for entry in self._open.values() if entry.txns]
-        n_open, entry = max(candidates, key=lambda candidate: candidate[0], default=(0, None))
-        n_closed = len(self._closed.txns) if self._closed else 0
+        longest = max(self._open.values(), key=lambda entry: len(entry.txns), default=None)
+        n_open, n_closed = len(longest.txns) if longest else 0, len(self._closed.txns) if self._closed else 0
         if max(n_open, n_closed) <= self._n_saved:
             return None
-        return entry.recording() if entry is not None and n_open > n_closed else self._closed
+        return longest.recording() if longest is not None and n_open > n_closed else self._closed
 
     def _write(self, recording: Recording) -> None:
         try:

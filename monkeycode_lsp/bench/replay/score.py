@@ -1,6 +1,7 @@
 """What one replay shows in figures (pure).
 
-Words.  An ask is answered *fresh* when its text is there before the next key, and *stale* when it comes later.
+Words.  An ask is answered *fresh* when its text is there before the next key, and *stale* when it comes later;
+white space alone is no text, because nobody sees it.
 A request is *useful* when its answer was shown fresh, or what is left of it later; it counts once.
 A *chance* is a key after which the author pauses for at least as long as the backend takes.
 A request is *needless* when it is not useful.
@@ -61,6 +62,7 @@ class Figures(msgspec.Struct, frozen=True):
     """From the key to its text, of every fresh answer, sorted."""
     wrong_keys: tuple[int, ...] = ()
     """The first keys with a wrong hit."""
+    n_failed: int = 0
 
 
 class Rates(msgspec.Struct, frozen=True, rename="camel"):
@@ -82,6 +84,7 @@ class Rates(msgspec.Struct, frozen=True, rename="camel"):
     drafts: int
     drafts_confirmed: int
     wrong_hits: int
+    failed: int
     not_typed_next: float | None
     chances_kept: float | None
     needless_suppressed: float | None
@@ -114,7 +117,7 @@ def figures(observed: Observed, *, latency_s: float) -> Figures:
         n_background_aborted=sum(sent.aborted for sent in ahead),
         n_background_useful=sum(id(sent) in useful for sent in ahead),
         n_fresh=len(fresh),
-        n_stale=sum(bool(reply.text) for reply in replied) - len(fresh),
+        n_stale=sum(bool(reply.text.strip()) for reply in replied) - len(fresh),
         fresh_by_origin=dict(Counter(replied[index].origin for index in fresh)),
         n_drafts=sum(bool(sent.draft) for sent in observed.sent),
         n_drafts_confirmed=sum(bool(sent.draft) and sent.answer.startswith(sent.draft) for sent in observed.sent),
@@ -126,6 +129,7 @@ def figures(observed: Observed, *, latency_s: float) -> Figures:
         n_chances_kept=len(chances.intersection(fresh)),
         waits_ms=tuple(sorted((_at(replied[index]) - typed[index].at) * 1e3 for index in fresh)),
         wrong_keys=tuple(wrong[:20]),
+        n_failed=observed.n_failed,
     )
 
 
@@ -164,6 +168,7 @@ def rates(of: Figures) -> Rates:
         drafts=of.n_drafts,
         drafts_confirmed=of.n_drafts_confirmed,
         wrong_hits=of.n_wrong,
+        failed=of.n_failed,
         not_typed_next=_share(of.n_recalled_not_typed, of.n_recalled_decidable),
         chances_kept=_share(of.n_chances_kept, of.n_chances),
         needless_suppressed=_share(of.n_keys - of.n_chances - n_needless, of.n_keys - of.n_chances),
@@ -175,7 +180,7 @@ def rates(of: Figures) -> Rates:
 
 def _fresh(typed: Sequence[Typed], replied: Sequence[Replied]) -> Iterator[int]:
     for index, reply in enumerate(replied):
-        if reply.text and not reply.superseded and _at(reply) < _next_at(typed, index):
+        if reply.text.strip() and not reply.superseded and _at(reply) < _next_at(typed, index):
             yield index
 
 
@@ -188,37 +193,37 @@ def _next_at(typed: Sequence[Typed], index: int) -> float:
 
 
 def _sources(observed: Observed, shown: Iterable[int]) -> dict[int, Sent | None]:
-    """Which request each shown text is a piece of; None: of none.  Of several, the newest one that had said it by then."""
-    sent = [one for one in observed.sent if one.answer.strip()]
-    answers = [_squeezed(one.answer) for one in sent]
-    befores = [_squeezed(one.prefix) for one in sent]
+    """Which request each shown text is a piece of; None: of none.  Of several, the newest one that was sent by then."""
+    sent = observed.sent
+    requests = [_Texts(one.prefix, one.answer) for one in sent]
     sources: dict[int, Sent | None] = {}
     n_sent = 0
     for index in shown:
-        at = _at(observed.replied[index])
-        while n_sent < len(sent) and sent[n_sent].at <= at:
+        reply = observed.replied[index]
+        while n_sent < len(sent) and sent[n_sent].at <= _at(reply):
             n_sent += 1
-        text, before = _squeezed(observed.replied[index].text), _squeezed(observed.typed[index].prefix)
-        sources[index] = next(
-            (sent[one] for one in range(n_sent - 1, -1, -1) if text in answers[one] and _agrees(befores[one], answers[one], before, text)),
-            None,
-        )
+        screen = _Texts(observed.typed[index].prefix, reply.text)
+        sources[index] = next((sent[one] for one in range(n_sent - 1, -1, -1) if _says(requests[one], screen)), None)
     return sources
 
 
-def _agrees(prefix: str, answer: str, before: str, text: str) -> bool:
-    """Whether `text` is what is left of `answer`, made to follow `prefix`, where `before` has been typed.  No white space in any."""
-    at = answer.find(text)
+class _Texts:
+    """Text before a cursor and text to follow it, without white space: it may have been indented anew."""
+
+    def __init__(self, before: str, text: str) -> None:
+        self.before = _SPACE.sub("", before)
+        self.text = _SPACE.sub("", text)
+
+
+def _says(request: _Texts, screen: _Texts) -> bool:
+    """Whether what is on screen is left of the request's answer where the text before the cursor has come to."""
+    at = request.text.find(screen.text)
     while at >= 0:
-        said = (prefix + answer[:at])[-_BEFORE_CHARACTERS - at :]
-        if before.endswith(said) or said.endswith(before):
+        said = (request.before + request.text[:at])[-_BEFORE_CHARACTERS - at :]
+        if screen.before.endswith(said) or said.endswith(screen.before):
             return True
-        at = answer.find(text, at + 1)
+        at = request.text.find(screen.text, at + 1)
     return False
-
-
-def _squeezed(text: str) -> str:
-    return _SPACE.sub("", text)
 
 
 def _typed_next(text: str, then: str) -> bool:

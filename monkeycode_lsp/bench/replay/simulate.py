@@ -11,23 +11,16 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from monkeycode_lsp import config
-from monkeycode_lsp.bench.replay import naive
+from monkeycode_lsp.bench.replay import product
 from monkeycode_lsp.bench.replay.author import follow
 from monkeycode_lsp.bench.replay.gap import GapText
+from monkeycode_lsp.bench.replay.naive import Naive
 from monkeycode_lsp.bench.replay.observed import Observed, Replied, Typed
 from monkeycode_lsp.bench.replay.oracle import Oracle, OracleEngine
 from monkeycode_lsp.bench.replay.trace import Patch, Trace
 from monkeycode_lsp.bench.replay.virtual import VirtualLoop
-from monkeycode_lsp.completer import Completer
-from monkeycode_lsp.documents import Documents
-from monkeycode_lsp.domain import Ask
-from monkeycode_lsp.engines.base import Engine
-from monkeycode_lsp.errors import MonkeyCodeError, SupersededError
-from monkeycode_lsp.observe.outcomes import Outcomes
-from monkeycode_lsp.recall.lookup import Recall
-from monkeycode_lsp.recall.memory import Memory
-from monkeycode_lsp.text import Change, Encoding
-from monkeycode_lsp.turn import Turn
+from monkeycode_lsp.errors import SupersededError
+from monkeycode_lsp.text import Change
 
 PRODUCT, AT_ONCE, FIXED = "monkeycode", "no debounce, no cache", "fixed 200 ms"
 SYSTEMS = (PRODUCT, AT_ONCE, FIXED)
@@ -41,6 +34,11 @@ Progress = Callable[[int, int], None]
 
 class Server(Protocol):
     """One system, as an editor sees it."""
+
+    @property
+    def n_failed(self) -> int:
+        """Asks that failed; with this backend none should."""
+        ...
 
     def edit(self, index: int, changes: list[Change], position: tuple[int, int]) -> None:
         """The author typed the key; the cursor stands there now."""
@@ -64,26 +62,31 @@ def simulate(
     seed: int = 0,
     editor_s: float = 0.0,
     streamed: bool = False,
+    background: bool = False,
     settings: config.Config | None = None,
     progress: Progress | None = None,
 ) -> Observed:
-    """What one system of `SYSTEMS` does while the trace is typed.  `editor_s`: the editor asks so long after the last key."""
+    """What one system of `SYSTEMS` does while the trace is typed.
+
+    `editor_s`: the editor asks so long after the last key.  `streamed`: the answer comes in pieces.
+    `background`: the backend takes work that nobody waits for yet, so that the product may look ahead.
+    """
     typed = follow(trace)
     oracle = Oracle(typed, q=q, seed=seed)
 
     async def run() -> Observed:
-        engine = OracleEngine(oracle, latency_s=latency_s, streamed=streamed)
+        engine = OracleEngine(oracle, latency_s=latency_s, streamed=streamed, background=background)
         if system == PRODUCT:
-            server: Server = await _product(trace, engine, settings or config.Config())
+            server: Server = await product.start(trace, engine, settings or config.Config())
         else:
-            server = _Naive(typed, engine, debounce_s=_FIXED_S if system == FIXED else 0.0)
+            server = Naive(typed, engine, debounce_s=_FIXED_S if system == FIXED else 0.0)
         editor = _Editor(trace, typed, server, oracle, editor_s=editor_s)
         start = await editor.replay(progress or (lambda _done, _all: None))
         await server.aclose()
         for sent in engine.sent:
             sent.at -= start
             sent.ended = None if sent.ended is None else sent.ended - start
-        return Observed(system=system, typed=typed, replied=editor.replied, sent=engine.sent)
+        return Observed(system=system, typed=typed, replied=editor.replied, sent=engine.sent, n_failed=server.n_failed)
 
     with asyncio.Runner(loop_factory=VirtualLoop) as runner:
         return runner.run(run())
@@ -157,77 +160,3 @@ def _change(text: GapText, patch: Patch) -> Change:
     start = text.position
     text.apply(patch)
     return Change(patch.inserted, start, end)
-
-
-class _Naive:
-    """A server that asks the backend for every key, sooner or later."""
-
-    # The mutable state is the newest key.
-
-    def __init__(self, typed: Sequence[Typed], engine: Engine, *, debounce_s: float) -> None:
-        self._typed = typed
-        self._engine = engine
-        self._debounce_s = debounce_s
-        self._newest = 0
-
-    def edit(self, index: int, _changes: list[Change], _position: tuple[int, int]) -> None:
-        self._newest = index
-
-    async def ask(self) -> tuple[str, str]:
-        place = self._typed[self._newest]
-        return await naive.answer(self._engine, place.prefix, place.suffix, debounce_s=self._debounce_s), ""
-
-    async def aclose(self) -> None:
-        """Nothing runs on."""
-
-
-class _Product:
-    """The real documents and the real pipeline, driven as `server` drives them."""
-
-    # The mutable state is the cursor.
-
-    def __init__(self, uri: str, documents: Documents, completer: Completer) -> None:
-        self._uri = uri
-        self._documents = documents
-        self._completer = completer
-        self._position = (0, 0)
-
-    def edit(self, index: int, changes: list[Change], position: tuple[int, int]) -> None:
-        edited = self._documents.change(self._uri, index + 2, changes)
-        self._position = position
-        if edited is not None and edited.gap_ms is not None:
-            self._completer.typed(edited.gap_ms, edited.inserted)
-
-    async def ask(self) -> tuple[str, str]:
-        snapshot = self._documents.snapshot(self._uri, *self._position)
-        if snapshot is None:
-            return "", ""
-        since_edit_ms, inserted = self._documents.last_edit(self._uri)
-        suggestions = await self._completer.complete(Ask(snapshot, since_edit_ms=since_edit_ms, inserted=inserted))
-        if not self._documents.is_current(snapshot):
-            raise SupersededError
-        return (suggestions[0].text, suggestions[0].origin.value) if suggestions else ("", "")
-
-    async def aclose(self) -> None:
-        await self._completer.retire(close_engine=True)
-
-
-async def _product(trace: Trace, engine: Engine, settings: config.Config) -> _Product:
-    clock = asyncio.get_running_loop().time
-    documents = Documents(Encoding.UTF32, clock=clock)
-    completer = _completer(engine, settings, clock)
-    uri = f"file:///replay/{trace.name}"
-    documents.open(uri, trace.language, 1, trace.start)
-    await completer.warm()
-    return _Product(uri, documents, completer)
-
-
-def _completer(engine: Engine, settings: config.Config, clock: Callable[[], float]) -> Completer:
-    """The pipeline with what it remembers in memory only."""
-    memory = Memory(most_bytes=settings.cache.memory_bytes, ttl_s=settings.cache.memory_ttl_seconds, clock=clock)
-    return Completer(settings=settings, engine=engine, recall=Recall(memory), turn=Turn(), outcomes=Outcomes(), report=_raise)
-
-
-def _raise(error: MonkeyCodeError) -> None:
-    """Nothing can go wrong with this backend; if it does, the figures would be worth nothing."""
-    raise error

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Sequence
-from os.path import commonprefix
+from itertools import takewhile
 
 import msgspec
 
@@ -135,7 +135,7 @@ class _Hand:
             self.put_right()
 
     def _indent_to(self, indent: str) -> None:
-        n_same = len(commonprefix((self._indent, indent)))
+        n_same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(self._indent, indent, strict=False)))
         n_wrong = len(self._indent) - n_same
         if n_wrong:
             self._edit(self._gap(), self._n_chars - n_wrong, n_wrong, "")

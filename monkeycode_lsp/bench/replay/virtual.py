@@ -6,6 +6,7 @@ Sockets and threads are still looked at, but time does not wait for them while a
 from __future__ import annotations
 
 import asyncio
+import math
 import selectors
 
 
@@ -23,7 +24,9 @@ class _Clock(selectors.DefaultSelector):
             return super().select(None)
         ready = super().select(0)
         if not ready:
-            self.now += timeout
+            # Far from 0 the sum may fall short of the timer by a rounding, and the loop takes a timer for due only
+            # when its time is over; two of the smallest steps further it is.
+            self.now = math.nextafter(math.nextafter(self.now + timeout, math.inf), math.inf)
         return ready
 
 

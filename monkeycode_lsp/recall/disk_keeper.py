@@ -9,14 +9,15 @@ import contextlib
 import logging
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from monkeycode_lsp.recall import trouble
+from monkeycode_lsp.recall import disk_trouble
+from monkeycode_lsp.recall.disk_store import Connect, Store, connect
+from monkeycode_lsp.recall.disk_trouble import Trouble
 from monkeycode_lsp.recall.record import Record
-from monkeycode_lsp.recall.store import Connect, Store, connect
 from monkeycode_lsp.recall.tier import Warn
-from monkeycode_lsp.recall.trouble import Trouble
 
 logger = logging.getLogger(__name__)
 
@@ -44,7 +45,7 @@ class Keeper:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._folder = folder
-        self._make = lambda: Store(folder, ttl_s=ttl_s, most_bytes=most_bytes, connect=connect)
+        self._make = partial(Store, folder, ttl_s=ttl_s, most_bytes=most_bytes, connect=connect)
         self._warn = warn
         self._rest_s = rest_s
         self._clock = clock
@@ -62,7 +63,7 @@ class Keeper:
 
     def open(self) -> None:
         """Do now what the first call would do."""
-        self._do(lambda store: None)
+        self._do(lambda _: None)
 
     def get(self, key: bytes) -> Record | None:
         return self._do(lambda store: store.get(key))
@@ -77,7 +78,9 @@ class Keeper:
                 store.close()
 
     def _do(self, work: Callable[[Store], T]) -> T | None:
-        while not self.resting:
+        for _ in range(2):  # once more on a new database
+            if self.resting:
+                break
             store = self._store or self._make()
             try:
                 if self._store is None:
@@ -85,32 +88,34 @@ class Keeper:
                     self._store = store
                 found = work(store)
             except Exception as exc:  # noqa: BLE001 - whatever another program put into the file, asking goes on
-                self._mend(store, exc)
+                if not self._mend(store, exc):
+                    break
             else:
                 self._well = True
                 return found
         return None
 
-    def _mend(self, store: Store, error: Exception) -> None:
-        """Begin a new database where that helps and has not just been tried; else rest."""
-        kind = trouble.of(error)
+    def _mend(self, store: Store, error: Exception) -> bool:
+        """Whether a new database can be begun: where that helps and has not just been tried; else there is a rest."""
+        kind = disk_trouble.of(error)
         self._store = store
         self.close()
-        now = self._clock()
-        if kind in _ANEW and now - self._anew_at >= self._rest_s:
-            self._anew_at = now
-            if kind is Trouble.DAMAGED:
-                try:
-                    store.set_aside()
-                except (OSError, trouble.TroubleError) as exc:
-                    logger.info("The damaged database stays where it is (%s).", type(exc).__name__)
-        else:
-            self._rest_until = now + self._rest_s
         self._tell(kind, error)
+        now = self._clock()
+        if kind not in _ANEW or now - self._anew_at < self._rest_s:
+            self._rest_until = now + self._rest_s
+            return False
+        self._anew_at = now
+        if kind is Trouble.DAMAGED:
+            try:
+                store.set_aside()
+            except (OSError, disk_trouble.TroubleError) as exc:
+                logger.info("The damaged database stays where it is (%s).", type(exc).__name__)
+        return True
 
     def _tell(self, kind: Trouble, error: Exception) -> None:
         logger.info("Suggestions on disk: %s (%s).", kind.value, type(error).__name__)
-        text = trouble.sentence(kind, self._folder, error)
+        text = disk_trouble.sentence(kind, self._folder, error)
         if text and self._well and kind not in self._told:
             self._told.add(kind)
             self._well = False

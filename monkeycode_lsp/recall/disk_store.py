@@ -16,9 +16,9 @@ from typing import NoReturn
 
 import diskcache
 
-from monkeycode_lsp.recall import private
+from monkeycode_lsp.recall import disk_folder
+from monkeycode_lsp.recall.disk_trouble import Trouble, TroubleError
 from monkeycode_lsp.recall.record import MOST_BYTES, Record, decode, encode
-from monkeycode_lsp.recall.trouble import Trouble, TroubleError
 
 FILE = "suggestions.db"
 """Not the library's own name: a folder that another program uses with it is left alone."""
@@ -126,7 +126,7 @@ class Store:
     # The mutable state is the open cache and which file it is; both are set by `open`, once.
     _file: os.stat_result
     _secret: bytes
-    _cache: _Cache | None
+    _cache: _Cache
 
     def __init__(self, folder: Path, *, ttl_s: float, most_bytes: int, connect: Connect) -> None:
         self._folder = folder
@@ -137,9 +137,9 @@ class Store:
 
     def open(self) -> None:
         """Create what is missing."""
-        private.prepare(self._folder)
-        self._secret = private.secret(self._folder)
-        self._file = private.touch(self._path)
+        disk_folder.prepare(self._folder)
+        self._secret = disk_folder.secret(self._folder)
+        self._file = disk_folder.touch(self._path)
         self._cache = _Cache(self._path, self._connect, self._most_bytes)
 
     def get(self, key: bytes) -> Record | None:

@@ -10,7 +10,7 @@ import secrets
 import sys
 from pathlib import Path
 
-from monkeycode_lsp.recall.trouble import Trouble, TroubleError
+from monkeycode_lsp.recall.disk_trouble import Trouble, TroubleError
 
 SECRET = "secret"  # noqa: S105 - a file name
 _N_BYTES = 32
@@ -60,7 +60,7 @@ def _make(path: Path) -> None:
 def _draft(path: Path) -> Path:
     draft = path.with_suffix(f".{secrets.token_hex(8)}")
     try:
-        with open(draft, "xb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:  # noqa: PTH123 - no opener there
+        with open(draft, "xb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
             file.write(secrets.token_bytes(_N_BYTES))
     except OSError:
         draft.unlink(missing_ok=True)

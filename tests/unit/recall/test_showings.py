@@ -1,0 +1,267 @@
+"""What nobody wants at a place is not shown there again."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from monkeycode_lsp.recall.showings import MOST_PLACES, Showings
+from tests.unit.places import URI, at
+
+PLACE, TEXT = "x = he‸\n", "llo(1)"
+OTHER = "file:///w/other.py"
+
+
+class Screen:
+    """An editor that asks after every step; what stands on the screen is what was shown last."""
+
+    def __init__(self, most=3):
+        self.showings = Showings(most)
+
+    def shows(self, marked, text):
+        self.showings.saw(URI, at(marked))
+        self.showings.shown(URI, at(marked), text)
+        return self
+
+    def asks(self, *places):
+        for marked in places:
+            self.showings.saw(URI, at(marked))
+        return self
+
+    def contradicts(self, n=1):
+        for _ in range(n):
+            self.shows(PLACE, TEXT).asks("x = hex‸\n")
+        return self
+
+    def is_tired(self, marked=PLACE, text=TEXT):
+        return self.showings.tired(at(marked), text)
+
+
+def test_what_was_contradicted_so_often_is_not_shown_again():
+    screen = Screen().contradicts(2)
+    assert not screen.is_tired()
+    assert screen.contradicts().is_tired()
+
+
+def test_it_is_shown_again_at_another_place_and_so_is_another_text_here():
+    screen = Screen(1).contradicts()
+    assert screen.is_tired()
+    assert not screen.is_tired("y = he‸\n")
+    assert not screen.is_tired("x = he‸\n\n")
+    assert not screen.is_tired(text="llo(2)")
+    assert not screen.showings.tired(at(PLACE, language="ruby"), TEXT)
+    assert not screen.showings.tired(at(PLACE, uri=OTHER), TEXT)
+
+
+def test_only_the_text_around_makes_a_place():
+    far = "".join(f"line {n}\n" for n in range(60))
+    screen = Screen(1).shows(f"{far}x = he‸\n{far}", TEXT).asks(f"{far}x = hex‸\n{far}")
+    assert screen.is_tired(f"new\n{far}x = he‸\n{far}new\n")
+
+
+def test_typing_through_is_no_verdict_and_no_other_showing():
+    screen = Screen(1).shows(PLACE, TEXT).shows("x = hel‸\n", "lo(1)").shows("x = hell‸\n", "o(1)")
+    assert not screen.is_tired()
+    screen.asks("x = hellx‸\n")
+    assert screen.is_tired(), "known where it began"
+    assert screen.is_tired("x = hell‸\n", "o(1)"), "and where it goes on"
+    assert not screen.is_tired("x = hell‸\n", "o(2)")
+
+
+def test_one_showing_counts_once_however_far_it_was_typed():
+    screen = Screen(2)
+    screen.shows(PLACE, TEXT).shows("x = hel‸\n", "lo(1)").asks("x = helx‸\n", "x = helxy‸\n", "x = helx‸\n")
+    assert not screen.is_tired()
+    screen.shows(PLACE, TEXT).shows("x = hel‸\n", "lo(1)").asks("x = helx‸\n")
+    assert screen.is_tired()
+
+
+def test_what_was_shown_first_within_a_word_is_known_at_its_beginning():
+    screen = Screen(1).shows("x = hel‸\n", "lo(1)").asks("x = helx‸\n")
+    assert screen.is_tired("x = h‸\n", "ello(1)")
+    assert not screen.is_tired("x‸\n", " = hello(1)"), "more was said than the end of a word"
+    assert not Screen(1).shows("f(x‸\n", ")").asks("f(x,‸\n").is_tired("f(‸\n", "x)")
+
+
+def test_asking_again_is_no_other_showing():
+    screen = Screen(2)
+    for _ in range(5):
+        screen.shows(PLACE, TEXT)
+    assert not screen.asks("x = hex‸\n").is_tired()
+
+
+def test_a_text_that_was_still_being_made_is_the_same_showing():
+    screen = Screen(1).shows(PLACE, "llo").shows("x = hel‸\n", "lo").shows("x = hel‸\n", "lo(1)").asks("x = helx‸\n")
+    assert screen.is_tired()
+
+
+def test_another_text_in_its_place_is_not_the_users_verdict():
+    screen = Screen(1).shows(PLACE, TEXT).shows(PLACE, "y()").asks("x = hex‸\n")
+    assert not screen.is_tired()
+    assert screen.is_tired(text="y()")
+
+
+@pytest.mark.parametrize("change", ["x = hex‸\n", "x = h‸\n", "x = he‸x\n", "x = he \n‸\n", "‸\n", "x = he(‸)\n"])
+def test_every_change_at_the_place_contradicts(change):
+    screen = Screen(2)
+    for _ in range(2):
+        assert not screen.is_tired()
+        screen.shows(PLACE, TEXT).asks(change)
+    assert screen.is_tired()
+
+
+LONG = "".join(f"line {n}\n" for n in range(30))
+
+
+@pytest.mark.parametrize(
+    ("place", "away"),
+    [
+        (PLACE, "x =‸ he\n"),
+        (PLACE, "x = he\n‸"),
+        (f"{LONG}x = he‸\n{LONG}", f"{LONG}x = he\n{LONG}‸"),
+        (f"{LONG}x = he‸\n{LONG}", f"lin‸{LONG[3:]}x = he\n{LONG}"),
+        (f"{LONG}x = he‸", f"{LONG}x‸ = he"),
+        (f"x = he‸\n{LONG}", f"x = he\n{LONG}‸"),
+    ],
+)
+def test_going_away_counts_once_at_most(place, away):
+    screen = Screen(2)
+    for _ in range(5):
+        screen.shows(place, TEXT).asks(away)
+    assert not screen.is_tired(place)
+    before, _, after = place.partition("‸")
+    assert screen.shows(place, TEXT).asks(f"{before}!‸{after}").is_tired(place), "but it does count"
+
+
+def test_an_edit_at_the_end_of_a_long_document_contradicts():
+    screen = Screen(2)
+    for _ in range(2):
+        screen.shows(f"{LONG}x = he‸", TEXT).asks(f"{LONG}x = hex‸")
+    assert screen.is_tired(f"{LONG}x = he‸")
+
+
+@pytest.mark.parametrize("taken", ["x = hello(1)‸\n", "x = hello(1) + 2‸\n", "x = hello(1‸)\n"])
+def test_what_was_taken_counts_as_never_shown(taken):
+    screen = Screen(2).contradicts().shows(PLACE, TEXT).asks(taken, "y‸\n")
+    assert not screen.contradicts().is_tired()
+
+
+def test_a_long_text_can_be_taken_too():
+    text = "llo(" + "1, " * 100 + ")"
+    screen = Screen(1).shows(PLACE, text).asks(f"x = he{text}‸\n")
+    assert not screen.is_tired(text=text)
+
+
+def test_what_the_editor_says_was_taken_counts_as_never_shown():
+    screen = Screen(2).contradicts().shows(PLACE, TEXT)
+    screen.showings.accepted(URI)
+    screen.asks("something else‸\n")
+    assert not screen.contradicts().is_tired()
+
+
+def test_what_comes_behind_an_automatic_closer_belongs_to_it():
+    screen = (
+        Screen(1).shows("x = ‸\n", "foo(bar) + 1").shows("x = foo(‸)\n", "bar").shows("x = foo(bar)‸\n", " + 1").asks("x = foo(bar)!‸\n")
+    )
+    assert screen.is_tired("x = ‸\n", "foo(bar) + 1")
+    assert screen.is_tired("x = foo(‸)\n", "bar")
+
+
+def test_one_no_is_enough():
+    screen = Screen().shows(PLACE, TEXT).shows("x = hel‸\n", "lo(1)")
+    screen.showings.rejected(URI)
+    screen.showings.rejected(URI)
+    assert screen.is_tired()
+    assert screen.is_tired("x = hell‸\n", "o(1)")
+
+
+def test_a_no_where_nothing_was_shown_says_nothing():
+    screen = Screen().shows(PLACE, TEXT).asks("x = hex‸\n")
+    screen.showings.rejected(URI)
+    assert not screen.is_tired()
+
+
+@pytest.mark.parametrize("says", ["editor", "text", "editor, then text", "text, then editor"])
+def test_undoing_at_once_what_was_taken_is_a_no(says):
+    screen = Screen().shows(PLACE, TEXT)
+    for teller in says.split(", then "):
+        if teller == "editor":
+            screen.showings.accepted(URI)
+        else:
+            screen.shows("x = hello(1)‸\n", " + 1")
+    screen.asks(PLACE)
+    assert screen.is_tired()
+    assert not screen.is_tired("x = hello(1)‸\n", " + 1"), "what came after it went with it"
+
+
+def test_undoing_after_something_else_was_done_is_no_verdict():
+    screen = Screen().shows(PLACE, TEXT).asks("x = hello(1)‸\n", "x = hello(1)!‸\n", PLACE)
+    assert not screen.is_tired()
+
+
+def test_taking_back_the_last_letter_that_was_typed_is_no_undo():
+    screen = Screen().shows("x = hello(1‸\n", ")").asks("x = hello(1)‸\n", "x = hello(1‸\n")
+    assert not screen.is_tired("x = hello(1‸\n", ")")
+
+
+def test_two_taken_in_a_row_are_both_told():
+    screen = Screen().shows(PLACE, TEXT).shows("x = hello(1)‸\n", " + 1")
+    screen.showings.accepted(URI)  # of the first; the text was faster
+    screen.showings.accepted(URI)
+    screen.asks("x = hello(1) + 1‸\n", "x = hello(1)‸\n")
+    assert screen.is_tired("x = hello(1)‸\n", " + 1")
+    assert not screen.is_tired()
+
+
+def test_nothing_is_ever_known_where_the_setting_is_zero():
+    screen = Screen(0).contradicts(5).shows(PLACE, TEXT)
+    screen.showings.rejected(URI)
+    assert not screen.is_tired()
+
+
+def test_documents_do_not_meet():
+    screen = Screen(1).shows(PLACE, TEXT)
+    screen.showings.saw(OTHER, at("y‸\n", uri=OTHER))
+    screen.showings.rejected(OTHER)
+    assert not screen.is_tired()
+
+
+def test_a_document_or_all_can_be_forgotten():
+    screen = Screen(1).contradicts()
+    screen.showings.forget(OTHER)
+    assert screen.is_tired()
+    screen.shows("a‸\n", "b")
+    screen.showings.forget(URI)
+    assert not screen.is_tired()
+    assert not screen.asks("ax‸\n").is_tired("a‸\n", "b"), "nor is what stood on the screen known"
+    screen.contradicts().showings.forget()
+    assert not screen.is_tired()
+
+
+def test_the_oldest_places_make_room():
+    screen = Screen(1)
+    for n in range(MOST_PLACES + 1):
+        screen.shows(f"{n} = ‸\n", "1").asks(f"{n} = x‸\n")
+    assert not screen.is_tired("0 = ‸\n", "1")
+    assert screen.is_tired("1 = ‸\n", "1")
+    assert screen.is_tired(f"{MOST_PLACES} = ‸\n", "1")
+
+
+STEPS = st.lists(st.tuples(st.sampled_from(["shows", "asks", "accepted", "rejected"]), st.text("he(\n", max_size=4)), max_size=12)
+
+
+@given(STEPS, st.integers(1, 3))
+def test_nobody_is_tired_of_what_was_shown_less_often(steps, most):
+    screen, shown = Screen(most), []
+    for step, text in steps:
+        if step == "shows":
+            screen.shows(f"x = {text}‸\n", "made")
+            shown.append(text)
+        elif step == "asks":
+            screen.asks(f"x = {text}‸\n")
+        else:
+            getattr(screen.showings, step)(URI)
+    has_said = any(step in {"accepted", "rejected"} for step, _ in steps)
+    for _, text in steps:
+        if screen.is_tired(f"x = {text}‸\n", "made"):
+            assert text in shown
+            assert shown.count(text) >= most or has_said
