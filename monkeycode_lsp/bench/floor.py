@@ -9,18 +9,24 @@ import argparse
 import asyncio
 import json
 import logging
+from functools import cache
 
 import httpx
 from lsprotocol import types as lsp
 from pygls.lsp.server import LanguageServer
 
-arguments = argparse.ArgumentParser()
-arguments.add_argument("url")
-arguments.add_argument("--debounce-ms", type=int, default=0)
-chosen = arguments.parse_args()
 logging.disable(logging.CRITICAL)
 server = LanguageServer("floor", "0")
 client: list[httpx.AsyncClient] = []
+
+
+@cache
+def chosen() -> argparse.Namespace:
+    """What the command line says."""
+    arguments = argparse.ArgumentParser()
+    arguments.add_argument("url")
+    arguments.add_argument("--debounce-ms", type=int, default=0)
+    return arguments.parse_args()
 
 
 @server.feature(lsp.TEXT_DOCUMENT_INLINE_COMPLETION, lsp.InlineCompletionOptions())
@@ -30,12 +36,12 @@ async def complete(ls: LanguageServer, params: lsp.InlineCompletionParams) -> ls
     at = document.offset_at_position(params.position)
     source = document.source
     prompt = f"<|fim_prefix|>{source[max(0, at - 3000) : at]}<|fim_suffix|>{source[at : at + 800]}<|fim_middle|>"
-    await asyncio.sleep(chosen.debounce_ms / 1e3)
+    await asyncio.sleep(chosen().debounce_ms / 1e3)
     if not client:
         client.append(httpx.AsyncClient())
     text = ""
     body = {"prompt": prompt, "max_tokens": 96, "temperature": 0, "stream": True}
-    async with client[0].stream("POST", f"{chosen.url}/v1/completions", json=body) as response:
+    async with client[0].stream("POST", f"{chosen().url}/v1/completions", json=body) as response:
         async for line in response.aiter_lines():
             if line.startswith("data: ") and line != "data: [DONE]":
                 text += json.loads(line[6:])["choices"][0]["text"]

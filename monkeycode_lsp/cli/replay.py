@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import tempfile
 from collections.abc import Iterator
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 SYSTEMS = {"monkeycode": "monkeycode", "naive": "no debounce, no cache", "fixed": "fixed 200 ms"}
 """What `--systems` says, and the names in the report."""
 _REAL_KEYS = 300
+_MOST_PAUSE_S = 3.0
 _MOST_BYTES = 1024 * 1024
 """Of a file that is to be typed: days of typing."""
 
@@ -62,7 +64,7 @@ _OUTPUT = click.Path(dir_okay=False, path_type=Path)
     show_default=True,
     help="oracle: knows what is typed next, and says it or not; configured: your own engine, in real time.",
 )
-@click.option("--real-time", is_flag=True, help="Real servers over stdio, the keys at their times.")
+@click.option("--real-time", is_flag=True, help=f"Real servers over stdio, the keys at their times, pauses of {_MOST_PAUSE_S:g} s at most.")
 @click.option("--speed", type=click.FloatRange(0.1, 100), default=1, help="Type so many times faster.")
 @click.option("--systems", default=",".join(SYSTEMS), show_default=True, callback=_systems, help="Which ones, with commas.")
 @options.setting_option
@@ -107,7 +109,7 @@ def replay(
     for file in (json_file, svg_file):
         _must_be_writable(file)
     whole = _load(trace, how.seed) if trace is not None else _type(synthetic or Path(), how.seed)
-    part = _part(whole, first, n_keys or (_REAL_KEYS if how.real_time else len(whole.keys)), how.speed)
+    part = _part(whole, first, n_keys, how)
     report = _run(part, first, how)
     _write(report, json_file, svg_file)
     if json_file is None or str(json_file) != "-":
@@ -143,14 +145,19 @@ def _type(file: Path, seed: int) -> Trace:
     return synthetic(text, file.name, seed, language=place.language(file))
 
 
-def _part(trace: Trace, first: int, n_keys: int, speed: float) -> Trace:
+def _part(trace: Trace, first: int, n_keys: int | None, how: Asked) -> Trace:
+    """What is replayed of it; in real time nobody waits for the author to come back from lunch."""
     from monkeycode_lsp.bench.replay.excerpt import excerpt  # noqa: PLC0415 - as above
     from monkeycode_lsp.bench.replay.trace import Key  # noqa: PLC0415 - as above
 
     if first >= len(trace.keys):
         raise MonkeyCodeError(f"{trace.name} has {len(trace.keys)} keys: --from must be less.")
-    part = excerpt(trace, first, n_keys)
-    return msgspec.structs.replace(part, keys=tuple(Key(key.at_s / speed, key.patches) for key in part.keys))
+    part = excerpt(trace, first, n_keys or (_REAL_KEYS if how.real_time else len(trace.keys)))
+    if not how.real_time:
+        return part
+    gaps = (min(_MOST_PAUSE_S, after.at_s - before.at_s) / how.speed for before, after in zip(part.keys, part.keys[1:], strict=False))
+    times = itertools.accumulate(gaps, initial=0.0)
+    return msgspec.structs.replace(part, keys=tuple(Key(at, key.patches) for at, key in zip(times, part.keys, strict=True)))
 
 
 # Replaying
@@ -217,7 +224,9 @@ def _write(report: Report, json_file: Path | None, svg_file: Path | None) -> Non
         json_file.write_text(data + "\n", encoding="utf-8")
     if svg_file is not None:
         lines = [svg.Line(system.rates.system, system.waits_ms, system.rates.fresh_per_key or 0.0) for system in report.systems]
-        svg_file.write_text(svg.draw(f"From key to text: {replay_tables.how(report.setup)}", lines), encoding="utf-8")
+        svg_file.write_text(
+            svg.draw("How soon text is there", replay_tables.how(report.setup).replace("; ", "\n"), lines), encoding="utf-8"
+        )
 
 
 # Recording

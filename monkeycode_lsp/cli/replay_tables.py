@@ -40,7 +40,14 @@ def how(setup: Setup) -> str:
     )
     played = "real servers in real time" if setup.mode == "real time" else "simulated"
     faster = f", {setup.speed:g} times as fast" if setup.speed != 1 else ""
-    return f"{setup.trace}: {setup.keys} keys from {setup.first_key}, {setup.seconds:.0f} s of typing{faster}; {played}, with {behind}"
+    return f"{setup.trace}: {setup.keys} keys from {setup.first_key} within {_lasting(setup.seconds)}{faster}; {played}, with {behind}"
+
+
+def _lasting(seconds: float) -> str:
+    for unit, length in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
+        if seconds >= 3 * length:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{seconds:.0f} seconds"
 
 
 def _rows(system: System) -> Iterator[Row]:

@@ -126,12 +126,11 @@ def _with_indent(before: str, text: str, typed: str) -> str | None:
     differs = next((n for n, (a, b) in enumerate(zip(text, typed, strict=False)) if a != b), 0)
     start = typed.rfind("\n", 0, differs) + 1
     made, given = _indent(text[start:]), _indent(typed[start:])
-    if start == 0 or differs > start + min(len(made), len(given)) or made == given:
+    if start == 0 or made == given:
         return None
     end = start + len(made)
     if text.startswith("\n", end):
-        is_blank = not typed[start:].partition("\n")[0].strip(_BLANKS)
-        return text[:start] + given + text[end:] if is_blank else None
+        return text[:start] + given + text[end:]
     # Both must say that a block begins: how deep it stands is the editor's affair, whether it does is not.
     lines = (before[-_LINE:] + text[:start]).split("\n")
     base = _indent(next((line for line in reversed(lines) if line.strip(_BLANKS)), ""))

@@ -7,13 +7,18 @@ adding one costs its lexing and finding some costs a look-up.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
+from itertools import count
 
-from monkeycode_lsp.recall.shape import Line, lexed
+from monkeycode_lsp.recall.shape import lexed
 
 TELLING = 5
 """A line of so many tokens is found by itself."""
+_REACH = 40
+"""No farther are lines looked for that are not blank."""
 _NOWHERE = -1
+Key = int | tuple[int, int]
+"""Of a line, or of two neighbours, blank lines aside."""
 
 
 class Block:
@@ -25,7 +30,7 @@ class Block:
     def __init__(self) -> None:
         self.lines: list[str | None] = []
         """As they were, without line ends."""
-        self._latest: dict[int | tuple[int, int], int] = {}
+        self._latest: dict[Key, int] = {}
         self._earlier_pair = array("l")
         self._earlier_line = array("l")
         self._last_key: int | None = None
@@ -56,17 +61,22 @@ class Block:
         self._earlier_line.append(_NOWHERE)
         self._last_key = None
 
-    def pairs(self, first: Line, second: Line) -> Iterator[int]:
-        """Where the second of two neighbours stands, blank lines aside; the latest first."""
-        return self._walk((first.key, second.key), self._earlier_pair)
+    def has_none(self, keys: Collection[Key]) -> bool:
+        """Whether nothing is to be found by any of these keys."""
+        return self._latest.keys().isdisjoint(keys)
 
-    def singles(self, line: Line) -> Iterator[int]:
-        """Where a line like this one stands, if it is telling; the latest first."""
-        return self._walk(line.key, self._earlier_line)
+    def places(self, key: Key, most: int) -> Iterator[int]:
+        """Where such a line stands, or the second one of such a pair; the latest first."""
+        earlier = self._earlier_pair if isinstance(key, tuple) else self._earlier_line
+        at = self._latest.get(key, _NOWHERE)
+        while at != _NOWHERE and most:
+            yield at
+            at = earlier[at]
+            most -= 1
 
     def above(self, at: int) -> Iterator[str]:
         """The line at `at` and those above it, nearest first, without blank ones."""
-        for n in range(at, -1, -1):
+        for n in range(at, max(-1, at - _REACH), -1):
             text = self.lines[n]
             if text is None:
                 return
@@ -84,21 +94,14 @@ class Block:
 
     def next_line(self, at: int) -> int | None:
         """The first line after `at` that is not blank; None at the end of the passage."""
-        for n in range(at + 1, len(self.lines)):
-            text = self.lines[n]
+        for text, n in zip(self.lines[at + 1 : at + 1 + _REACH], count(at + 1), strict=False):
             if text is None:
                 return None
             if text.strip():
                 return n
         return None
 
-    def _chain(self, key: int | tuple[int, int], at: int) -> int:
+    def _chain(self, key: Key, at: int) -> int:
         earlier = self._latest.get(key, _NOWHERE)
         self._latest[key] = at
         return earlier
-
-    def _walk(self, key: int | tuple[int, int], earlier: array[int]) -> Iterator[int]:
-        at = self._latest.get(key, _NOWHERE)
-        while at != _NOWHERE:
-            yield at
-            at = earlier[at]

@@ -9,7 +9,7 @@ import msgspec
 from monkeycode_lsp.recall import rename
 from monkeycode_lsp.recall.likeness import Here, Likeness
 from monkeycode_lsp.recall.rename import Renaming
-from monkeycode_lsp.recall.shape import Line, lexed
+from monkeycode_lsp.recall.shape import Line
 
 MOST_LINES = 12
 MOST_CHARACTERS = 350
@@ -18,6 +18,9 @@ _LEAST_CHARACTERS = 6
 """A draft is trusted after its first tokens: less is of no use."""
 _ABOVE_LINES = 20
 """So far above another place are the names that belong to it."""
+_LOOKED_AT = 8
+"""So many lines below the cursor's are looked at for one that is not blank."""
+_OPENERS = ("{", "(", "[")
 _CLOSERS = frozenset(")]}>\"'`:;,")
 
 
@@ -31,23 +34,21 @@ class Continuation(msgspec.Struct, frozen=True):
 def of(here: Here, like: Likeness) -> Continuation | None:
     """None if nothing that could be said here follows there."""
     lines = _lines(here, like)
-    if not lines:
-        return None
+    following = _following(here)
+    if not lines or lines[0].rstrip() == following:
+        return None  # nothing, or the cursor's own place as it is or was
     renaming = _renaming(here, like, lines[0])
-    if renaming is None:
-        return None
     moved = _reindented(lines, like)
+    if renaming is None or not moved:
+        return None
     there = "\n".join(moved)
     text = rename.renamed(there, renaming)
-    if text is None:
+    if text is None or not (like.is_whole or text.startswith(here.window.line_before)):
         return None
     is_renamed = text != there
     if is_renamed and _is_of_there(rename.names_in(text) & rename.names_in(there), renaming, here, like):
         return None
-    rest = _at_cursor(text, here, is_whole=like.is_whole)
-    if rest is None:
-        return None
-    rest = _before_what_follows(rest, here)
+    rest = _before(following, _at_cursor(text, here, is_whole=like.is_whole), here)
     return Continuation(rest, is_renamed) if len("".join(rest.split())) >= _LEAST_CHARACTERS else None
 
 
@@ -83,7 +84,7 @@ def _n_indent(line: str) -> int:
 def _renaming(here: Here, like: Likeness, line: str) -> Renaming | None:
     """By the lines above, and by what both lines at the cursor begin with."""
     pairs = list(like.pairs)
-    there = lexed(line)
+    there = here.lexer.read(line)
     if here.head is not None and there is not None and not like.is_whole:
         pairs += _paired(there, here.head, is_cut=here.window.line_before[-1:].isidentifier())
     return rename.between(pairs)
@@ -132,34 +133,34 @@ def _is_of_there(kept: set[str], renaming: Renaming, here: Here, like: Likeness)
     return any(name in above for name in foreign)
 
 
-def _at_cursor(text: str, here: Here, *, is_whole: bool) -> str | None:
-    """What comes after the cursor's text; None if the text does not begin with that."""
+def _at_cursor(text: str, here: Here, *, is_whole: bool) -> str:
+    """What comes after the cursor's text; empty if the text behind the cursor is in its way."""
     line, line_end, below = text.partition("\n")
-    if is_whole:
-        rest = ""
-    else:
-        before = here.window.line_before
-        if not line.startswith(before):
-            return None
-        rest = line[len(before) :]
+    rest = "" if is_whole else line[len(here.window.line_before) :]
     after = here.window.line_after.rstrip()
-    if after.strip():
-        if is_whole or not rest.rstrip().endswith(after):
-            return None if set(after) - _CLOSERS else rest
-        rest = rest.rstrip().removesuffix(after)
-        return rest + (line_end + below if rest.endswith("{") else "")
-    return rest + line_end + below
+    if not after.strip():
+        return rest + line_end + below
+    if rest.rstrip().endswith(after):
+        return rest.rstrip().removesuffix(after)
+    if set(after) - _CLOSERS:
+        return ""
+    # Closers of the editor: `print(‸)` wants what goes between, `{‸}` a body.
+    return rest + line_end + below if (here.window.line_before + rest).rstrip().endswith(_OPENERS) else rest
 
 
-def _before_what_follows(text: str, here: Here) -> str:
+def _following(here: Here) -> str:
+    """The first line below the cursor's that is not blank."""
+    return next((line.rstrip() for line in here.window.suffix.split("\n", _LOOKED_AT)[1:_LOOKED_AT] if line.strip()), "")
+
+
+def _before(following: str, text: str, here: Here) -> str:
     """Up to a line that stands below the cursor already, and no longer than an answer."""
-    following = next((line for line in here.window.suffix.split("\n", 8)[1:8] if line.strip()), "")
     kept: list[str] = []
     n_characters = 0
     for n, line in enumerate(text.split("\n")):
         said = here.window.line_before + line if not n else line
         n_characters += len(line) + 1
-        if (following and said.rstrip() == following.rstrip()) or n >= MOST_LINES or n_characters > MOST_CHARACTERS:
+        if (following and said.rstrip() == following) or n >= MOST_LINES or n_characters > MOST_CHARACTERS:
             break
         kept.append(line)
     return "\n".join(kept).rstrip()

@@ -5,6 +5,7 @@ Invariant: nobody but this user can put anything there, and the secret is the sa
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import sys
@@ -18,7 +19,10 @@ _N_BYTES = 32
 
 def prepare(folder: Path) -> None:
     """Create it for this user only, or see that it is this user's.  Raises `OSError` and `TroubleError`."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except ValueError as exc:  # a name that no folder can have
+        raise OSError(errno.EINVAL, str(exc)) from exc
     if sys.platform == "win32":
         return  # the user's own folders are private there
     # A link to a folder of the user's own is fine, so what counts is where it leads.

@@ -24,7 +24,7 @@ FILE = "suggestions.db"
 """Not the library's own name: a folder that another program uses with it is left alone."""
 _OPEN_LOCK_S = 5.0
 """Several windows may begin at once, each with some fifty small statements."""
-_LOCK_S = 1.0
+_LOCK_S = 2.0
 """A healthy transaction takes less than a millisecond."""
 _SEAL = 16
 _NO_FILES = 2**31
@@ -123,8 +123,7 @@ class _Cache(diskcache.Cache):  # type: ignore[misc]  # the library has no types
 class Store:
     """One database.  All calls come from one thread and may raise anything."""
 
-    # The mutable state is the open cache and which file it is; both are set by `open`, once.
-    _file: os.stat_result
+    # The mutable state is the open cache, its secret and which file it is; they are set by `open`, once.
     _secret: bytes
     _cache: _Cache
 
@@ -134,6 +133,7 @@ class Store:
         self._ttl_s = ttl_s
         self._most_bytes = most_bytes
         self._connect = connect
+        self._file: os.stat_result | None = None
 
     def open(self) -> None:
         """Create what is missing."""
@@ -161,10 +161,9 @@ class Store:
 
     def set_aside(self) -> None:
         """Keep the damaged database, the newest only, for whoever wants to look at it."""
-        if os.path.samestat(_stat(self._path), self._file):  # else another window was faster
+        if self._is_ours():  # else another window was faster
+            # A journal that it leaves behind is no danger: SQLite deletes it when it meets an empty database beside it.
             self._path.replace(self._path.with_suffix(".damaged"))
-            # Its journal would be played into the next database.
-            self._path.with_name(f"{FILE}-journal").unlink(missing_ok=True)
 
     def _name(self, key: bytes) -> bytes:
         return hashlib.blake2b(key, key=self._secret, digest_size=16, person=b"name").digest()
@@ -174,12 +173,13 @@ class Store:
 
     def _check(self) -> None:
         """SQLite goes on with a file that no longer has a name."""
-        if not os.path.samestat(_stat(self._path), self._file):
+        if not self._is_ours():
             raise TroubleError(Trouble.REPLACED)
 
-
-def _stat(path: Path) -> os.stat_result:
-    try:
-        return path.stat()
-    except (FileNotFoundError, NotADirectoryError):
-        raise TroubleError(Trouble.GONE) from None
+    def _is_ours(self) -> bool:
+        """Whether the file that was opened is still the one of that name."""
+        try:
+            found = self._path.stat()
+        except (FileNotFoundError, NotADirectoryError):
+            raise TroubleError(Trouble.GONE) from None
+        return self._file is not None and os.path.samestat(found, self._file)

@@ -124,6 +124,6 @@ def sentence(trouble: Trouble, folder: Path, error: BaseException) -> str:
 
 def _root(error: BaseException) -> BaseException:
     """The exception that began it: a time-out or a failed roll-back hides what was wrong."""
-    while error.__context__ is not None and not isinstance(error, TroubleError):
+    while error.__context__ is not None and not isinstance(error, TroubleError | OSError):
         error = error.__context__
     return error

@@ -50,7 +50,7 @@ def _level(made: str, now: str, leads: set[str]) -> tuple[int, str] | None:
     if len(theirs) > 1 or len(ours) > 1:
         return None
     if not ours or theirs == ours:
-        return _narrower(made, now, leads) or (1, theirs.pop() if theirs else "")
+        return None if _other_width(made, now, leads) else (1, theirs.pop() if theirs else "")
     if ours == {"\t"}:
         return _to_tabs(made, now, leads)
     n_blanks, odd = divmod(len(now), len(made)) if made else (0, 0)
@@ -63,13 +63,10 @@ def _step(made: str, leads: set[str]) -> int:
     return min(deeper - outer for outer, deeper in itertools.pairwise(lengths))
 
 
-def _narrower(made: str, now: str, leads: set[str]) -> tuple[int, str] | None:
-    """Where both write blanks, but another number of them: known only if the text's own step does not fit `now`."""
+def _other_width(made: str, now: str, leads: set[str]) -> bool:
+    """Whether both write blanks, and the text's own step fits its place but not `now`: the levels may be of another width there."""
     step = _step(made, leads)
-    if "\t" in made + now or not made or not now or step not in _WIDTHS or len(made) % step or not len(now) % step:
-        return None
-    width, odd = divmod(len(now), len(made) // step)
-    return (step, " " * width) if width in _WIDTHS and not odd else None
+    return "\t" not in made + now and step in _WIDTHS and not len(made) % step and len(now) % step > 0
 
 
 def _to_tabs(made: str, now: str, leads: set[str]) -> tuple[int, str] | None:

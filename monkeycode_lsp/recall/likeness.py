@@ -7,15 +7,16 @@ from itertools import islice, zip_longest
 import msgspec
 
 from monkeycode_lsp.domain import Window
-from monkeycode_lsp.recall.blocks import Block
-from monkeycode_lsp.recall.shape import LONGEST, Line, lexed
+from monkeycode_lsp.recall.blocks import Block, Key
+from monkeycode_lsp.recall.shape import LONGEST, Lexer, Line
 
 CONTEXT_LINES = 5
 """So many lines above the cursor are compared."""
 _EDITED_LINES = 3
 """Where one line differs, so many others must be the same."""
 _LOOKED_AT = 4_000
-"""Characters before the cursor in which those lines are looked for."""
+_LOOKED_AT_LINES = 40
+"""Characters and lines before the cursor in which those lines are looked for."""
 
 
 class Here(msgspec.Struct, frozen=True):
@@ -28,6 +29,24 @@ class Here(msgspec.Struct, frozen=True):
     """Blank lines between them and the cursor's line."""
     head: Line | None
     """The cursor's line up to the cursor; None if that is blank."""
+    lexer: Lexer
+
+    @property
+    def keys_at_line(self) -> tuple[Key, ...]:
+        """Where the cursor's line is a whole line: not while a word is being written."""
+        is_in_word = self.window.prefix[-1:].isalnum() or self.window.prefix.endswith("_")
+        return ((self.above[0].key, self.head.key), self.head.key) if self.head is not None and not is_in_word else ()
+
+    @property
+    def keys_below_line(self) -> tuple[Key, ...]:
+        """Where the nearest line above is."""
+        one = self.above[0].key
+        return ((self.above[1].key, one), one) if len(self.above) > 1 else (one,)
+
+    @property
+    def keys_edited(self) -> tuple[Key, ...]:
+        """Where the pair above the nearest line is."""
+        return ((self.above[2].key, self.above[1].key),) if len(self.above) >= _EDITED_LINES else ()
 
 
 class Likeness(msgspec.Struct, frozen=True):
@@ -53,55 +72,54 @@ class Likeness(msgspec.Struct, frozen=True):
         return (self.n_same, self.n_alike)
 
 
-def here(window: Window) -> Here | None:
-    """What is compared; None where the cursor's line is too long to be code."""
-    text = window.prefix[-_LOOKED_AT:]
-    lines = text.split("\n")
+def here(window: Window, lexer: Lexer) -> Here | None:
+    """What is compared; None where the cursor's line is too long to be code, or the first."""
+    lines = window.prefix[-_LOOKED_AT:].rsplit("\n", _LOOKED_AT_LINES)
     if len(lines[-1]) > LONGEST or len(window.line_after) > LONGEST:
         return None
     above: list[Line] = []
     n_blank = 0
-    for line in reversed(lines[:-1]):
+    for line in reversed(lines[1:-1] if len(lines) > _LOOKED_AT_LINES else lines[:-1]):
         if not line.strip():
             n_blank += not above
             continue
-        made = lexed(line)
+        made = lexer.read(line)
         if made is None:
             break
         above.append(made)
         if len(above) == CONTEXT_LINES:
             break
-    return Here(window, tuple(above), n_blank, lexed(lines[-1]))
+    return Here(window, tuple(above), n_blank, lexer.read(lines[-1]), lexer) if above else None
 
 
 def at_line(here: Here, block: Block, at: int) -> Likeness | None:
     """The cursor's line, up to the cursor, is the whole line at `at`."""
-    return here.head and _compared(here.head, (here.head, *here.above), block, at, is_whole=True)
+    return here.head and _compared(here, (here.head, *here.above), block, at, is_whole=True)
 
 
 def below_line(here: Here, block: Block, at: int, *, is_edited: bool = False) -> Likeness | None:
     """The nearest line above the cursor is the one at `at`, but for an edit."""
-    return _compared(here.above[0], here.above, block, at, is_whole=False, is_edited=is_edited)
+    return _compared(here, here.above, block, at, is_whole=False, is_edited=is_edited)
 
 
-def _compared(nearest: Line, lines: tuple[Line, ...], block: Block, at: int, *, is_whole: bool, is_edited: bool = False) -> Likeness | None:
+def _compared(here: Here, lines: tuple[Line, ...], block: Block, at: int, *, is_whole: bool, is_edited: bool = False) -> Likeness | None:
     if not is_whole and not block.below(at, 1):
         return None  # as at the cursor itself
     pairs: dict[str, str] = {}
     back: dict[str, str] = {}
     n_same = n_alike = 0
-    indent_there = ""
+    indent_there, indent_here = "", lines[0].indent
     for n, (line, text) in enumerate(zip_longest(lines, islice(block.above(at), len(lines)))):
         if line is None or text is None:
             break
         is_exempt = is_edited and not n
-        there = line._replace(indent=text[: len(text) - len(text.lstrip())]) if text.strip() == line.text else lexed(text)
+        there = here.lexer.read(text)
         if there is None or (there.shape != line.shape and not is_exempt):
             break
         if not n:
             indent_there = there.indent
         if not is_exempt:
-            step = len(line.indent) - len(nearest.indent)
+            step = len(line.indent) - len(indent_here)
             step_there = len(there.indent) - len(indent_there)
             if _sign(step) != _sign(step_there) or not _add(pairs, back, there.names, line.names):
                 break
@@ -109,7 +127,7 @@ def _compared(nearest: Line, lines: tuple[Line, ...], block: Block, at: int, *, 
             n_alike += 1
     if not n_alike or (is_edited and n_same < min(_EDITED_LINES, len(lines) - 1)):
         return None
-    return Likeness(block, at, is_whole, n_same, n_alike, is_edited, tuple(pairs.items()), indent_there, nearest.indent)
+    return Likeness(block, at, is_whole, n_same, n_alike, is_edited, tuple(pairs.items()), indent_there, indent_here)
 
 
 def _sign(n: int) -> int:

@@ -21,6 +21,7 @@ TOKEN = re.compile(
     """,
     re.VERBOSE,
 )
+_REMEMBERED = 2_000
 _WORDS = (
     "False None Self True abstract and as assert async await begin bool boolean break case catch char class const "
     "constexpr continue def default defer del delete do double elif else elsif end ensure enum except export "
@@ -63,3 +64,23 @@ def lexed(text: str) -> Line | None:
     shaped = tuple(shape)
     bare = text.strip()
     return Line(text[: len(text) - len(text.lstrip())], bare, shaped, tuple(names), hash(shaped))
+
+
+class Lexer:
+    """Remembers what lines are made of: while the user types in one line, the same others are compared again and again."""
+
+    # The mutable state is the lines that were read; it changes in `read` only.
+
+    def __init__(self) -> None:
+        self._lines: dict[str, Line | None] = {}
+
+    def read(self, text: str) -> Line | None:
+        """See `lexed`."""
+        if text in self._lines:
+            return self._lines[text]
+        if len(text) > LONGEST:
+            return None
+        if len(self._lines) >= _REMEMBERED:
+            self._lines.clear()
+        made = self._lines[text] = lexed(text)
+        return made

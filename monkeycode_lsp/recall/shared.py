@@ -164,7 +164,6 @@ class Shared:
     # Out of order and back
 
     def _knock(self) -> None:
-        if self._reads.is_open: return
         """Find out in the background whether the server is there, if it is time for that."""
         if not self._off and not self._in_order and not self._knocks and self._reads.passes(self._now()):
             self._begin(self._knocks, self._reach())
@@ -194,7 +193,7 @@ class Shared:
         try:
             return await asyncio.to_thread(_open, self._address)
         except ImportError:
-            self._give_up("`cache.sharedUrl` needs the package redis: pip install 'monkeycode-lsp[shared]'.  Suggestions are not shared.")
+            self._give_up("`cache.sharedUrl` needs the package redis: pip install 'monkeycode-lsp[shared]'. Suggestions are not shared.")
         except ConfigError as exc:
             self._give_up(str(exc))
         return None
@@ -209,7 +208,7 @@ class Shared:
 
     def _say(self, trouble: Trouble) -> None:
         """Once for each kind of trouble, however often it comes back."""
-        text = f"The team's cache at {self._address.name} {trouble.value}  Completions go on without it."
+        text = f"The team's cache at {self._address.name} {trouble.value} Completions go on without it."
         logger.warning("%s", text)
         if text not in self._said:
             self._said.add(text)

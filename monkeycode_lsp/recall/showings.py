@@ -129,8 +129,6 @@ class Showings:
 
     def tired(self, now: Window, text: str) -> bool:
         """Whether `text` was shown here so often, and never taken, that it should not be shown again."""
-        if not self._most:
-            return False
         origin = self._known(_Origin(_place(now), text))
         if origin is None:
             return False

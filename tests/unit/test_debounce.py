@@ -72,10 +72,12 @@ def test_a_slow_engine_is_asked_later_than_a_fast_one():
     assert waits[-1] == ADAPTIVE.max_ms
 
 
-def test_the_wait_follows_the_users_own_rhythm():
+def test_somebody_who_types_slowly_is_answered_between_two_keys():
     fast, slow = typed("foo bar baz " * 9 + "wo", 60), typed("foo bar baz " * 9 + "wo", 400)
-    assert fast.habit.unit_ms < 100 < 250 < slow.habit.unit_ms
-    assert wait("wo‸", rhythm=fast, inserted="o") < wait("wo‸", rhythm=slow, inserted="o")
+    assert fast.habit.unit_ms < 100
+    assert slow.habit.unit_ms > 250
+    assert wait("wo‸", rhythm=fast, inserted="o") > 150
+    assert wait("wo‸", rhythm=slow, inserted="o") == 0
 
 
 def test_pauses_say_nothing_about_the_usual_gap():
@@ -92,6 +94,11 @@ def test_predictions_that_were_wrong_move_the_users_intercept_and_never_far():
 
     assert ended(100, 1) == 0  # nothing was predicted before the first key
     assert -1 <= ended(100, 1_000) < ended(100, 5) < 0 < ended(5_000, 5) < ended(5_000, 1_000) <= 1
+
+
+def test_who_pauses_more_than_predicted_is_asked_for_sooner():
+    busy, idle = (msgspec.structs.replace(typed("f(word)"), bias=bias) for bias in (-0.9, 0.9))
+    assert wait("f(word)‸", rhythm=idle, inserted=")") < wait("f(word)‸", rhythm=busy, inserted=")")
 
 
 def test_a_prediction_is_for_the_time_from_the_ask_on():

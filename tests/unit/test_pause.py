@@ -6,6 +6,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from monkeycode_lsp.bench import pause_figures
+from monkeycode_lsp.bench.replay.load import load
+from monkeycode_lsp.config import Debounce
 from monkeycode_lsp.domain import Window
 from monkeycode_lsp.pause.features import features
 from monkeycode_lsp.pause.habit import GROUPS, Habit, Quantiles, kind_of
@@ -41,13 +44,14 @@ def test_quantiles_settle_where_their_share_of_the_gaps_is_shorter():
         seen_p50.append(quantiles.p50_ms)
         seen_p90.append(quantiles.p90_ms)
     assert sum(seen_p50[1_000:]) / 3_000 == pytest.approx(600, rel=0.1)
-    assert sum(seen_p90[1_000:]) / 3_000 == pytest.approx(1_000, rel=0.1)
+    assert sum(seen_p90[1_000:]) / 3_000 == pytest.approx(1_000, rel=0.05)
 
 
 def test_a_gap_is_learned_for_the_key_before_it():
     habit = Habit().with_key(100, " ").with_key(2_000, "a")
     assert habit.after("space").p50_ms > Quantiles().p50_ms > habit.after("word").p50_ms
     assert habit.gaps_ms == (2_000, 100)
+    assert (habit.before, habit.last) == ("space", "lower")
 
 
 def test_what_a_habit_keeps_is_bounded():
@@ -130,15 +134,20 @@ def test_what_was_waited_is_a_condition():
         assert chance == pytest.approx(MODEL.survival(0.3, waited + 250, 170) / base)
 
 
-@pytest.mark.parametrize("score", [-4.0, -1.0, 0.0, 0.5, 1.0, 4.0])
 @pytest.mark.parametrize("waited_ms", [0.0, 35.0, 290.0, 500.0])
-def test_the_ask_goes_out_at_the_first_moment_that_is_worth_it(score, waited_ms):
+def test_the_ask_goes_out_at_the_first_moment_that_is_worth_it(waited_ms):
     model = shipped()
-    at_ms = model.wait_ms(score, waited_ms=waited_ms, engine_ms=250, longest_ms=300, unit_ms=170)
-    assert waited_ms <= at_ms <= max(300, waited_ms)
-    if at_ms < 300:
-        assert model.outlasts(score, at_ms, 250, 170) >= model.threshold
-    assert all(model.outlasts(score, earlier, 250, 170) < model.threshold for earlier in range(int(waited_ms), int(at_ms) - 20, 5))
+    waits = set()
+    for score in [-4.0, 4.0, *(step / 20 for step in range(-20, 40))]:
+        at_ms = model.wait_ms(score, waited_ms=waited_ms, engine_ms=250, longest_ms=300, unit_ms=170)
+        assert waited_ms <= at_ms <= max(300, waited_ms)
+        if at_ms < 300:
+            assert model.outlasts(score, at_ms, 250, 170) >= model.threshold
+        if waited_ms < at_ms < 300:
+            assert model.outlasts(score, at_ms - 20, 250, 170) < model.threshold
+        waits.add(at_ms)
+    assert {waited_ms, max(300, waited_ms)} <= waits
+    assert len(waits) > 5 or waited_ms >= 290
 
 
 def test_every_kind_of_key_has_a_coefficient_and_the_file_is_read_once():
@@ -152,10 +161,6 @@ def test_every_kind_of_key_has_a_coefficient_and_the_file_is_read_once():
 
 @pytest.mark.skipif(not TRACES.is_dir(), reason="the recorded traces are not part of the repository")
 def test_on_typing_that_it_was_not_trained_on_most_needless_asks_are_suppressed_and_most_chances_kept():
-    from monkeycode_lsp.bench import pause_figures
-    from monkeycode_lsp.bench.replay.load import load
-    from monkeycode_lsp.config import Debounce
-
     typed = list(pause_figures.moments(load(TRACES / "json-crdt-patch.ascii.json.gz")))
     adaptive = pause_figures.measure(typed)
     fixed = pause_figures.measure(typed, Debounce(mode="fixed", max_ms=200))

@@ -7,7 +7,6 @@ while spoils all of them alike.  Times are those of the trace, whoever's turn it
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import sys
 import tempfile
@@ -189,12 +188,15 @@ class _Editor:
         await self._learn_origins()
 
     async def _settle(self, until: float) -> None:
+        """Wait for the last answer, and for the word that the others will not come."""
         loop = asyncio.get_running_loop()
-        await asyncio.sleep(until - loop.time())
+        if self._timer is not None:
+            await asyncio.sleep(min(self._editor_s, until - loop.time()))
+        if self._asks:
+            await asyncio.wait({self._asks[-1].future}, timeout=max(0.0, until - loop.time()))
         self._stop_asking()
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_MOST_TAIL_S):
-                await asyncio.gather(*(asked.future for asked in self._asks), return_exceptions=True)
+        if self._asks:
+            await asyncio.wait({asked.future for asked in self._asks}, timeout=_MOST_TAIL_S)
 
     def _type(self, index: int, patches: tuple[Patch, ...], origin: float) -> None:
         self._oracle.typed(index)

@@ -149,8 +149,8 @@ class Recorder:
         elif method == "workspace/didChangeConfiguration":
             self._layers.set_pushed(_member(msgspec.json.decode(message.params), "settings"))
             self._gate = Gate(self._layers.resolve()[0])
-        elif not method and message.result[:1] == b"[":  # only the question for our settings is answered by a list
-            self._layers.set_current(next(iter(msgspec.json.decode(message.result)), None))
+        elif not method and isinstance(answer := msgspec.json.decode(message.result), list):
+            self._layers.set_current(next(iter(answer), None))  # only the question for our settings is answered by a list
             self._gate = Gate(self._layers.resolve()[0])
 
     def _initialize(self, params: Any) -> None:
@@ -210,6 +210,8 @@ class Recorder:
             logger.warning("A recording is as long as it may be; no more is recorded of that document.")
 
     def _forget(self, entry: _Open) -> None:
+        if entry.txns:
+            self._n_saved = 0  # it may be on disk: whatever is recorded next takes its place
         entry.start, entry.txns, entry.n_characters, entry.whole = None, [], 0, None
 
     def _is_refused(self, uri: str, document: Document) -> bool:

@@ -25,7 +25,7 @@ class Setup(msgspec.Struct, frozen=True, rename="camel"):
     first_key: int
     keys: int
     seconds: float
-    """Of typing."""
+    """From the first key to the last."""
     mode: Literal["simulated", "real time"]
     engine: Literal["oracle", "configured"]
     latency_ms: float

@@ -12,14 +12,14 @@ from html import escape
 import msgspec
 
 WIDTH, HEIGHT = 760, 420
-_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 24, 72, 56
+_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 24, 100, 56
 _LEAST_MS = 1.0
 """The left end; what is sooner stands there."""
 _MOST_POINTS = 400
 _STROKES = (("#d97706", ""), ("#6b8ff0", "8 5"), ("#3aa76d", "2 4"), ("#c06bd6", "12 4 2 4"))
 """Colours that have contrast enough on white and on black; the dashes tell lines apart for who cannot tell colours."""
 _STYLE = (
-    "text{font:13px system-ui,sans-serif;fill:#333}.title{font-size:15px;font-weight:600}.grid{stroke:#8884;stroke-width:1}"
+    "text{font:13px system-ui,sans-serif;fill:#333}.title{font-size:15px;font-weight:600}.about{font-size:11px}.grid{stroke:#8884;stroke-width:1}"
     ".line{fill:none;stroke-width:2.2;stroke-linejoin:round}@media(prefers-color-scheme:dark){text{fill:#ddd}}"
 )
 
@@ -34,14 +34,15 @@ class Line(msgspec.Struct, frozen=True):
     """Of the keystrokes that got text at all."""
 
 
-def draw(title: str, lines: Sequence[Line]) -> str:
-    """The picture as a whole file."""
+def draw(title: str, about: str, lines: Sequence[Line]) -> str:
+    """The picture as a whole file; the lines of `about` stand below the title."""
     most_ms = _round_up(max((line.waits_ms[-1] for line in lines if line.waits_ms), default=1000.0))
     most_share = _most_share(lines)
     drawn = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" role="img">',
         f"<title>{escape(title)}</title><style>{_STYLE}</style>",
         f'<text class="title" x="{_LEFT}" y="24">{escape(title)}</text>',
+        *(f'<text class="about" x="{_LEFT}" y="{42 + 14 * row}">{escape(words)}</text>' for row, words in enumerate(about.splitlines())),
         *_axes(most_ms, most_share),
     ]
     for number, line in enumerate(lines):
@@ -51,7 +52,7 @@ def draw(title: str, lines: Sequence[Line]) -> str:
         x = _LEFT + number * (WIDTH - _LEFT - _RIGHT) / max(1, len(lines))
         drawn += [
             f'<polyline class="line" stroke="{colour}"{dash} points="{points}"/>',
-            f'<path class="line" stroke="{colour}"{dash} d="M{x:.0f} 48h32"/><text x="{x + 40:.0f}" y="52">{escape(line.name)}</text>',
+            f'<path class="line" stroke="{colour}"{dash} d="M{x:.0f} 78h32"/><text x="{x + 40:.0f}" y="82">{escape(line.name)}</text>',
         ]
     return "\n".join([*drawn, "</svg>", ""])
 

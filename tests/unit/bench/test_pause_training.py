@@ -19,12 +19,12 @@ LINE = "value = other.call(item, 3)\n"
 
 def trace(seed=0, n_lines=40):
     """Somebody who thinks at the end of a line and after a dot, and types evenly elsewhere."""
-    chance = random.Random(seed)
+    chance = random.Random(seed)  # noqa: S311 - no secret
     at_s, keys = 0.0, []
     for position, char in enumerate(LINE * n_lines):
         keys.append(Key(at_s, (Patch(position, 0, char),)))
         median_s = 1.2 if char in ".\n" else 0.15
-        at_s += median_s * chance.lognormvariate(0, 0.5)
+        at_s += median_s * chance.lognormvariate(0, 0.25)
     return Trace(name="t", language="python", start="", keys=tuple(keys))
 
 

@@ -68,8 +68,15 @@ CLOSERS = {
     "a closing line without a line's end": ("‸\n", "{ a: 1 }", "{‸\n}\n", None),
     "the closer of an opener that was there": ("f(‸\n", "a, b)", "f(a‸)\n", None),
     "a bracket before the cursor that was there": ("f(‸)\n", "a(b)", "f(a(‸))\n", "b"),
-    "another statement's end": ("f(‸)\n", "a) + g(b", "f(a) + g(‸)\n", "b"),
+    "another statement's end": ("f(‸)\n", "a) + g(b) + 1", "f(a) + g(‸)\n", "b"),
     "the standing one typed over": ("f(‸)\n", "a)\ng()", "f(a)‸\n", "\ng()"),
+    "the standing one typed over, after an escape": ("f(‸)\n", "a\\n)\nb", "f(a\\n)‸\n", "\nb"),
+    "the standing one typed over, after a string without an end": ('f("‸)\n', "a\nb)\nc", 'f("a\nb)‸\n', "\nc"),
+    "a line's end alone is no closer": ("‸x\n", '"a\nbc', '"a\nb‸\nx\n', None),
+    "a lifetime, and a block": ("‸\n", "fn(&'a str, {\n  x\n}) y", "fn(&'a str, {‸})\n", "\n  x\n"),
+    "closed in the wrong order": ("‸\n", "f([a)", "f([‸])\n", "a"),
+    "a string over several lines": ("‸\n", "`a\nb` + c", "`a\n‸`\n", "b"),
+    "an apostrophe, and a string": ("‸\n", "say(don't) + 'x'", "say(don't‸)\n", ""),
     "a string that was begun before": ('x = "‸"\n', 'a" + f("b', 'x = "a" + f(‸)\n', '"b'),
 }
 
@@ -87,6 +94,11 @@ INDENTS = {
     "more, but the text stays on its level": ("if a:\n    b()‸\n", "\n    c()", "if a:\n    b()\n        ‸\n", None),
     "on an empty line": ("    return x‸\n", "\n\ndef f():", "    return x\n    ‸\n", "\ndef f():"),
     "after an empty line that has been given some": ("    a()‸\n", "\n\n    b()", "    a()\n    \n    ‸\n", "b()"),
+    "after two empty lines that have been given some": ("    a()‸\n", "\n\n\n    b()", "    a()\n    \n    \n    ‸\n", "b()"),
+    "more, where the text has an empty line and something was typed": ("    a()‸\n", "\n\n    b()", "    a()\n    b‸\n", None),
+    "blanks, where the block around has tabs": ("\tif a:‸\n", "\n\t\tb()", "\tif a:\n        ‸\n", None),
+    "a tab within the line is no indentation": ("x =‸\n", "  a", "x =\ta‸\n", None),
+    "nor is it one line later": ("x =‸\n", "  a\nb", "x =\ta\n‸\n", None),
     "another line's end than the text has": ("    a()‸\n", "\n    b()", "    a()\n\n    ‸\n", None),
     "a blank inside a line is no indentation": ("if a:‸\n", "\n    b(1, 2)", "if a:\n    b(1,  ‸\n", None),
 }
@@ -132,6 +144,7 @@ def test_a_finished_text_is_never_behind():
 def test_how_much_was_typed_does_not_count_the_editors_own_indentation():
     assert rest(at("f‸\n"), "(\n    a,\n)", at("f(\n        a‸\n"), whole=True).n_typed == len("(\n    a")
     assert rest(at("f‸\n"), "(\n    a,\n)", at("f(\n  ‸\n"), whole=True).n_typed == len("(\n  ")
+    assert rest(at("f‸\n"), "(\n    a,\n    b)", at("f(\n        a,\n  ‸\n"), whole=True).n_typed == len("(\n    a,\n  ")
 
 
 def test_no_more_than_the_look_back_is_typed_through():
@@ -168,6 +181,7 @@ def test_windows_that_end_at_different_lines_are_the_same_place():
     assert rest(cut("he", short), "llo()", cut("hel", LINES), whole=True).text == "lo()"
     assert rest(cut("he", LINES), "llo(a)", cut("hello(", ")" + short), whole=True).text == "a"
     assert rest(cut("he", LINES[:99]), "llo()", cut("hel", LINES), whole=True) is None, "too little to tell the place by"
+    assert rest(cut("he", LINES), "llo()", cut("hel", LINES[:99]), whole=True) is None
     assert rest(cut("he", short, whole_suffix=True), "llo()", cut("hel", LINES), whole=True) is None, "the document ended there"
     assert rest(cut("he", LINES), "llo()", cut("hel", short, whole_suffix=True), whole=True) is None
 
@@ -188,7 +202,7 @@ def test_a_place_that_does_not_agree_costs_next_to_nothing():
 
 
 def test_text_that_is_nested_without_end_costs_little():
-    text = "(" + "([{\"'" * 600 + ")]}" * 600
+    text = "(" + "([{" * 3000 + "</a>" * 3000
     start = time.perf_counter()
     rest(at("‸\n"), text, at("(‸)\n"), whole=True)
     assert time.perf_counter() - start < 1.0

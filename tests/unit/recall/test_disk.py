@@ -6,11 +6,13 @@ import pickle
 import stat
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from monkeycode_lsp.domain import Window
-from monkeycode_lsp.recall import disk_store, signature
+from monkeycode_lsp.recall import disk_folder, disk_store, signature
 from tests.unit.recall import disks
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="modes are a matter of POSIX")
@@ -162,6 +164,7 @@ async def test_it_takes_no_more_of_the_disk_than_it_may(folder):
         for number in range(300):
             await one.keep(number, "a" * 4_000)
         assert (folder / disk_store.FILE).stat().st_size < 350_000
+        assert len(disks.sql(folder, "SELECT key FROM Cache")) > 30
         assert await one.find(0) is None
         assert await one.find(299) == disks.record("a" * 4_000)
 
@@ -171,7 +174,7 @@ async def test_making_room_removes_no_files_that_the_database_names(folder, tmp_
     victim.write_text("dear")
     async with disks.window(folder, most_bytes=50_000) as one:
         await one.keep(0, "a")
-        disks.sql(folder, "UPDATE Cache SET filename = '../victim', expire_time = store_time - 1")
+        disks.sql(folder, "UPDATE Cache SET filename = ?, expire_time = store_time - 1", str(victim))
         for number in range(1, 20):
             await one.keep(number, "a" * 4_000)
         assert await one.find(0) is None
@@ -227,6 +230,20 @@ async def test_eight_processes_begin_at_once_on_a_fresh_folder(folder):
     async with disks.window(folder) as ninth:
         assert [await ninth.find(number) for number in range(8)] == [disks.record(f"text {number}") for number in range(8)]
     assert sorted(path.name for path in folder.iterdir()) == ["secret", "suggestions.db"]
+
+
+def test_whoever_makes_the_secret_first_makes_it_for_all(tmp_path):
+    ready = threading.Barrier(8)
+
+    def find(number):
+        ready.wait(20)
+        return disk_folder.secret(tmp_path / str(number))
+
+    with ThreadPoolExecutor(8) as threads:
+        for number in range(50):
+            (tmp_path / str(number)).mkdir()
+            assert len(set(threads.map(find, [number] * 8))) == 1
+            assert [path.name for path in (tmp_path / str(number)).iterdir()] == ["secret"]
 
 
 @pytest.mark.parametrize("left", [b"", b"short"])

@@ -5,6 +5,7 @@ import os
 import shutil
 import sqlite3
 import sys
+import threading
 import time
 from contextlib import closing
 
@@ -37,6 +38,7 @@ async def filled(folder):
 async def works_but_for_the_disk(one, *words):
     """It was told once, with these words; asking goes on at no cost."""
     told = await one.told()
+    await one.done()
     for word in words:
         assert word in told
     assert one.patience_s == 0
@@ -102,6 +104,13 @@ async def test_a_folder_whose_name_is_no_text(tmp_path):
     async with disks.window(folder) as one:
         await one.done()
         (await one.told()).encode()
+
+
+@pytest.mark.parametrize("name", ["a\0b", "a" * 300])
+async def test_a_folder_with_an_impossible_name(tmp_path, name):
+    async with disks.window(tmp_path / name) as one:
+        await one.done()
+        await works_but_for_the_disk(one, "cannot be used")
 
 
 async def test_it_is_tried_again_after_a_rest_and_told_no_more(folder):
@@ -201,6 +210,25 @@ async def test_a_lock_does_not_keep_a_process_from_its_end(folder, database):
     assert await process.wait() == 0
     assert time.monotonic() - start < 2
     await holder.communicate(b"\n")
+
+
+async def test_a_disk_that_hangs(folder):
+    released = threading.Event()
+
+    def connect(path, lock_s):
+        released.wait(20)
+        return disk_store.connect(path, lock_s)
+
+    one = disks.Window(folder, connect=connect)
+    start = time.monotonic()
+    for number in range(500):
+        one.put(disks.key(number), disks.record("a"))
+        assert await one.get(disks.key(number)) is None
+    assert one.patience_s == 0
+    await one.aclose()
+    assert time.monotonic() - start < 3
+    assert one.said == []
+    released.set()
 
 
 # Damage
@@ -315,6 +343,17 @@ async def test_eight_windows_whose_database_is_damaged_lose_one_file_only(folder
     assert (folder / "suggestions.damaged").read_bytes() == damaged
 
 
+async def test_a_database_that_another_window_has_begun_anew_is_not_set_aside(folder, database):
+    await filled(folder)
+    late = disk_store.Store(folder, ttl_s=disks.WEEK_S, most_bytes=2**24, connect=disk_store.connect)
+    late.open()
+    database.rename(folder / "damaged")
+    await filled(folder)
+    late.set_aside()
+    late.close()
+    assert sorted(path.name for path in folder.iterdir()) == ["damaged", "secret", disk_store.FILE]
+
+
 # Deletion
 
 
@@ -338,6 +377,15 @@ async def test_the_database_is_deleted_while_in_use(folder, database):
         await one.keep(2, "b")
         assert [await one.find(number) for number in (1, 2)] == [None, disks.record("b")]
         assert "deleted" in await one.told()
+
+
+async def test_a_trouble_that_leads_to_another_one_is_told_once(folder):
+    async with disks.window(folder) as one:
+        await one.keep(1, "a")
+        shutil.rmtree(folder)
+        folder.write_text("in the way")
+        await one.keep(2, "b")
+        await works_but_for_the_disk(one, "deleted")
 
 
 async def test_another_window_began_anew(folder, database):

@@ -47,8 +47,8 @@ from monkeycode_lsp.recall.indent import reindented
         ("a\n\t\tb", "\t\t", "   ", "a\n   b"),
         ("a\n\t\t\tb", "\t\t", "   ", None),
         ("a\n\tb", "", "    ", None),
-        # four blanks to two
-        ("a\n        b", "    ", "  ", "a\n    b"),
+        # four blanks to two, or a continued line that moves one level out: nobody can tell
+        ("a\n        b", "    ", "  ", None),
         ("a\n            b\n    c", "        ", "    ", "a\n        b\nc"),
         ("a\n    b", "  ", "    ", "a\n      b"),
         # mixed
@@ -77,10 +77,10 @@ def test_a_move_in_the_same_unit_and_back_is_the_text_again(lines: list[tuple[in
     text = "\n".join(["a", *(unit * depth + line for depth, line in lines)])
     there = reindented(text, unit * made, unit * now)
     if there is None:
-        assert min(depth for depth, _ in lines) < made - now
+        assert unit != "\t" or min(depth for depth, _ in lines) < made - now
         return
     assert there == "\n".join(["a", *(unit * (depth - made + now) + line for depth, line in lines)])
-    assert reindented(there, unit * now, unit * made) == text
+    assert reindented(there, unit * now, unit * made) in ({text} if unit == "\t" else {text, None})
 
 
 @given(st.text(alphabet="a \t\n", max_size=30), st.text(alphabet=" \t", max_size=6), st.text(alphabet=" \t", max_size=6))
@@ -88,4 +88,4 @@ def test_only_white_space_at_the_beginning_of_lines_changes(text: str, made: str
     moved = reindented(text, made, now)
     if moved is not None:
         assert [line.lstrip(" \t").rstrip(" \t") for line in moved.split("\n")] == [line.strip(" \t") for line in text.split("\n")]
-        assert moved.split("\n")[0] == text.split("\n")[0]
+        assert moved.split("\n")[0] == text.split("\n", maxsplit=1)[0]

@@ -55,7 +55,19 @@ def test_it_is_shown_again_at_another_place_and_so_is_another_text_here():
 def test_only_the_text_around_makes_a_place():
     far = "".join(f"line {n}\n" for n in range(60))
     screen = Screen(1).shows(f"{far}x = he‸\n{far}", TEXT).asks(f"{far}x = hex‸\n{far}")
-    assert screen.is_tired(f"new\n{far}x = he‸\n{far}new\n")
+    above, below = far.replace("line 1", "new"), far.replace("line 59", "new")
+    assert screen.is_tired(f"{above}x = he‸\n{below}")
+    assert screen.is_tired(f"{above}x = hel‸\n{below}", "lo(1)")
+    assert screen.is_tired(f"{above}x = h‸\n{below}", "ello(1)")
+    assert not screen.is_tired(f"{below}x = he‸\n{below}")
+    assert not screen.is_tired(f"{above}x = he‸\n{above}")
+
+
+def test_typing_through_in_a_long_document_is_no_verdict():
+    screen = Screen(1).shows(f"{LONG}x = he‸\n{LONG}", TEXT).shows(f"{LONG}x = hel‸\n{LONG}", "lo(1)")
+    assert not screen.is_tired(f"{LONG}x = he‸\n{LONG}")
+    screen.asks(f"{LONG}x = hello(1)‸\n{LONG}", f"{LONG}x = hello(1)!‸\n{LONG}")
+    assert not screen.is_tired(f"{LONG}x = he‸\n{LONG}")
 
 
 def test_typing_through_is_no_verdict_and_no_other_showing():
@@ -82,6 +94,16 @@ def test_what_was_shown_first_within_a_word_is_known_at_its_beginning():
     assert not Screen(1).shows("f(x‸\n", ")").asks("f(x,‸\n").is_tired("f(‸\n", "x)")
 
 
+def test_what_is_left_counts_where_it_began():
+    screen = Screen(2).contradicts().shows("x = hel‸\n", "lo(1)").asks("x = helx‸\n")
+    assert screen.is_tired()
+
+
+def test_less_of_it_is_the_same_showing():
+    screen = Screen(1).shows(PLACE, TEXT).shows(PLACE, "llo").asks("x = hex‸\n")
+    assert screen.is_tired()
+
+
 def test_asking_again_is_no_other_showing():
     screen = Screen(2)
     for _ in range(5):
@@ -90,8 +112,8 @@ def test_asking_again_is_no_other_showing():
 
 
 def test_a_text_that_was_still_being_made_is_the_same_showing():
-    screen = Screen(1).shows(PLACE, "llo").shows("x = hel‸\n", "lo").shows("x = hel‸\n", "lo(1)").asks("x = helx‸\n")
-    assert screen.is_tired()
+    screen = Screen(1).shows("x = ‸\n", "f(").shows("x = f‸\n", "(").shows("x = f‸\n", "(1)").asks("x = fx‸\n")
+    assert screen.is_tired("x = ‸\n", "f(1)")
 
 
 def test_another_text_in_its_place_is_not_the_users_verdict():
@@ -132,11 +154,14 @@ def test_going_away_counts_once_at_most(place, away):
     assert screen.shows(place, TEXT).asks(f"{before}!‸{after}").is_tired(place), "but it does count"
 
 
-def test_an_edit_at_the_end_of_a_long_document_contradicts():
+@pytest.mark.parametrize(
+    ("place", "change"), [("x = he‸", "x = hex‸"), (f"{LONG}x = he‸", f"{LONG}x = hex‸"), (f"‸\n{LONG}", f"z‸\n{LONG}")]
+)
+def test_an_edit_at_the_start_or_end_of_a_document_contradicts(place, change):
     screen = Screen(2)
     for _ in range(2):
-        screen.shows(f"{LONG}x = he‸", TEXT).asks(f"{LONG}x = hex‸")
-    assert screen.is_tired(f"{LONG}x = he‸")
+        screen.shows(place, TEXT).asks(change)
+    assert screen.is_tired(place)
 
 
 @pytest.mark.parametrize("taken", ["x = hello(1)‸\n", "x = hello(1) + 2‸\n", "x = hello(1‸)\n"])
@@ -182,7 +207,7 @@ def test_a_no_where_nothing_was_shown_says_nothing():
 
 @pytest.mark.parametrize("says", ["editor", "text", "editor, then text", "text, then editor"])
 def test_undoing_at_once_what_was_taken_is_a_no(says):
-    screen = Screen().shows(PLACE, TEXT)
+    screen = Screen(1).shows(PLACE, TEXT)
     for teller in says.split(", then "):
         if teller == "editor":
             screen.showings.accepted(URI)
@@ -207,7 +232,7 @@ def test_two_taken_in_a_row_are_both_told():
     screen = Screen().shows(PLACE, TEXT).shows("x = hello(1)‸\n", " + 1")
     screen.showings.accepted(URI)  # of the first; the text was faster
     screen.showings.accepted(URI)
-    screen.asks("x = hello(1) + 1‸\n", "x = hello(1)‸\n")
+    screen.asks("x = hello(1)‸\n")
     assert screen.is_tired("x = hello(1)‸\n", " + 1")
     assert not screen.is_tired()
 
@@ -244,6 +269,9 @@ def test_the_oldest_places_make_room():
     assert not screen.is_tired("0 = ‸\n", "1")
     assert screen.is_tired("1 = ‸\n", "1")
     assert screen.is_tired(f"{MOST_PLACES} = ‸\n", "1")
+    screen.shows("more = ‸\n", "1").asks("more = x‸\n")
+    assert screen.is_tired("1 = ‸\n", "1"), "it was asked for"
+    assert not screen.is_tired("2 = ‸\n", "1")
 
 
 STEPS = st.lists(st.tuples(st.sampled_from(["shows", "asks", "accepted", "rejected"]), st.text("he(\n", max_size=4)), max_size=12)

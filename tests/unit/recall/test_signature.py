@@ -32,7 +32,7 @@ SAME = [
     ("python", "if a:\n    if b:\n        c\n    ‸\n", "if a:\n\tif b:\n\t\tc\n\t‸\n"),
     ("python", "class A:\n    def f(self):\n        ‸\n", "class A:\n\n  # other\n  def f(self):\n    ‸\n"),
     ("javascript", "if (a) {\n    ‸\n}\n", "if (a)\n{\n\t‸\n}\n"),
-    ("javascript", "f(a,\n  b);\n‸", "f( a, b );\n‸"),
+    ("javascript", "f(a,\n  b);\ng();\n‸", "f( a, b );\ng();\n‸"),
     ("typescript", "const x: A = {a: 1};\nlet y = ‸;\n", "const x : A = {\n  a: 1\n};\nlet y = ‸;\n"),
     ("c", "int f(int a)\n{\n    return ‸;\n}\n", "int f(int a) {\n\treturn ‸;\n}\n"),
     ("cpp", "for (auto& x : xs) {\n  ‸\n}\n", "for (auto& x : xs)\n{\n    ‸\n}\n"),
@@ -62,7 +62,7 @@ SAME = [
     ("rust", "/* a /* b */ c */ let x = 1;\nlet y = ‸", "let x = 1;\nlet y = ‸"),
     ("go", "s := `//`\n// c\nx := 1\ny := ‸", "s := `//`\nx := 1\ny := ‸"),
     ("ruby", "x = 1 # c\ny = 2\nz = ‸", "x = 1\ny = 2\nz = ‸"),
-    ("lua", "--[==[ a ]] b\n]==] x = 1 -- c\ny = ‸", "x = 1\ny = ‸"),
+    ("lua", "--[==[ a ]] b\n]==] x = 1 -- c\nz = 2\ny = ‸", "x = 1\nz = 2\ny = ‸"),
     ("shellscript", "# c\nx=1 # d\ny=2\n‸", "x=1\ny=2\n‸"),
     ("sql", "-- c\nselect a, /* d */ b\nfrom ‸", "select a, b\nfrom ‸"),
     ("html", "<!-- c -->\n<p>a</p>\n<b>‸", "<p>a</p>\n<b>‸"),
@@ -224,7 +224,7 @@ def test_a_window_that_begins_inside_a_comment_or_string_is_read_from_its_end() 
     code = "int a = 1;\n" * 60 + "int b = ‸;\n"
     inside = at(" still a comment, it's one\n */\n" + code, "c", whole_prefix=False)
     assert place(inside) == place(at(code, "c", whole_prefix=False))
-    code = "a = 'x'  # one\n" * 60 + "\nb = ‸\n"
+    code = "a = 'x'  # one\n" * 120 + "c = 1\nb = ‸\n"
     text = 'of a text.\n    """\n' + code
     assert place(at(text, whole_prefix=False)) == place(at(code.replace("one", "two"), whole_prefix=False))
 
@@ -264,8 +264,8 @@ def test_any_text_can_be_read_and_the_answer_depends_on_nothing_else(text: str, 
 CODE = {
     "python": (["a = b(1, 'x y')", "def f(x):", "    return x + 2", "class A:", "    y: int = 3"], "#"),
     "javascript": (["let a = b(1, 'x y');", "function f(x) {", "  return x + 2;", "}", "const c = `d e`;"], "//"),
-    "c": (["int a = b(1, \"x y\");", "int f(int x) {", "    return x + 2;", "}", "char c = 'd';"], "//"),
-    "rust": (["let a = b(1, \"x y\");", "fn f<'a>(x: u8) -> u8 {", "    x + 2", "}", "let c = 'd';"], "//"),
+    "c": (['int a = b(1, "x y");', "int f(int x) {", "    return x + 2;", "}", "char c = 'd';"], "//"),
+    "rust": (['let a = b(1, "x y");', "fn f<'a>(x: u8) -> u8 {", "    x + 2", "}", "let c = 'd';"], "//"),
     "go": (["a := b(1, `x y`)", "func f(x int) int {", "\treturn x + 2", "}", "c := 'd'"], "//"),
     "lua": (["local a = b(1, 'x y')", "function f(x)", "  return x + 2", "end", "c = [[d e]]"], "--"),
     "shellscript": (["a=$(b 1 'x y')", "f() {", "  echo $x", "}", 'c="d e"'], "#"),

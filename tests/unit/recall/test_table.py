@@ -11,7 +11,7 @@ SCOPE = Scope("engine", "settings", "file:///w")
 OTHER = "file:///w/other.py"
 
 
-class Thing(msgspec.Struct, eq=False):
+class Thing(msgspec.Struct):
     """As a finished suggestion or a running generation."""
 
     window: Window
@@ -138,4 +138,7 @@ def test_the_documents_used_last_are_kept_and_those_where_something_runs():
         made.put(f"file:///w/{n}.py", finished("he‸\n", "llo"))
     assert len(made.all_running()) == 1
     assert made.find("file:///w/0.py", SCOPE, at("he‸\n")) is None
+    for uri in ("file:///w/1.py", OTHER):
+        made.put(uri, finished("he‸\n", "llo"))
     assert made.find("file:///w/1.py", SCOPE, at("he‸\n")) is not None
+    assert made.find("file:///w/2.py", SCOPE, at("he‸\n")) is None

@@ -34,6 +34,11 @@ def test_it_ends_with_exactly_the_text(text, seed):
     assert typed(synthetic(text, "any", seed)) == text
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_a_whole_file_with_all_its_slips_and_jumps_comes_out_right(seed):
+    assert typed(synthetic(CODE, "code.py", seed)) == CODE
+
+
 @given(lines=st.lists(st.sampled_from(["", "    ", "if a:", "    b()", "\tc", "import a"]), max_size=30), seed=st.integers(0, 99))
 def test_indentation_and_empty_lines_come_out_right(lines, seed):
     text = "\n".join(lines)

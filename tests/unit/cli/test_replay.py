@@ -1,0 +1,169 @@
+"""`monkeycode replay`: what it accepts, and what it shows and writes."""
+
+from __future__ import annotations
+
+import json
+from xml.etree import ElementTree as ET
+
+import pytest
+
+import monkeycode_lsp
+from monkeycode_lsp.bench.replay.trace import Key, Trace
+from monkeycode_lsp.cli import replay
+from monkeycode_lsp.cli.replay_runs import Asked
+
+CODE = "def add(first, second):\n    return first + second\n\n\ndef sub(first, second):\n    return first - second\n"
+
+
+@pytest.fixture
+def trace(tmp_path):
+    """Somebody types a line, then another one."""
+    text = "alpha = 1\nbeta = alpha + 1\n"
+    txns = [{"time": f"2026-01-02T03:04:{n // 5:02}.{n % 5 * 190 + 7:03}Z", "patches": [[n, 0, char]]} for n, char in enumerate(text)]
+    file = tmp_path / "typing.py.json"
+    file.write_text(json.dumps({"startContent": "", "endContent": text, "txns": txns}))
+    return file
+
+
+def test_it_prints_all_systems_side_by_side_and_the_goals(run, trace):
+    done = run("replay", trace)
+    assert done.exit_code == 0, done.stderr
+    lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
+    assert lines[0].startswith("typing.py: 27 keys from 0")
+    assert "monkeycode no debounce, no cache fixed 200 ms" in lines
+    assert next(line for line in lines if line.startswith("requests per key")).split()[-2:-1] != ["-"]
+    for row in ("aborted per key", "useful work", "fresh per key", "stale per key", "typed-through", "memory", "disk", "shared", "adopted",
+                "wrong hits", "not typed next", "drafts offered / confirmed", "key to text, p50 / p90 / p99"):  # fmt: skip
+        assert any(line.startswith(row) for line in lines), row
+    assert any(line.startswith("wrong hits 0") and line.endswith("met") for line in lines)
+
+
+def test_json_holds_the_figures_the_goals_and_how_it_was_done(run, trace, tmp_path):
+    done = run(
+        "replay", trace, "--seed", "3", "--q", "0.5", "--keys", "20", "--json", tmp_path / "out.json", "--setting", "debounce.mode=off"
+    )
+    assert done.exit_code == 0, done.stderr
+    report = json.loads((tmp_path / "out.json").read_bytes())
+    setup = report["setup"]
+    assert report["version"] == monkeycode_lsp.__version__
+    assert (setup["trace"], setup["keys"], setup["seed"], setup["q"], setup["latencyMs"]) == ("typing.py", 20, 3, 0.5, 250)
+    assert setup["settings"] == ["debounce.mode=off"]
+    assert [system["rates"]["system"] for system in report["systems"]] == ["monkeycode", "no debounce, no cache", "fixed 200 ms"]
+    assert report["systems"][1]["rates"]["requestsPerKey"] == 1
+    assert report["systems"][1]["freshRatio"] == 1
+    assert {goal["name"] for goal in report["goals"]} >= {"requests per key", "useful work", "wrong hits"}
+
+
+def test_json_to_standard_output_stands_alone(run, trace):
+    done = run("replay", trace, "--json", "-", "--systems", "naive")
+    report = json.loads(done.stdout)
+    assert len(report["systems"]) == 1
+    assert report["goals"] == []
+
+
+def test_the_same_seed_gives_the_same_figures(run, trace):
+    assert run("replay", trace, "--json", "-").stdout == run("replay", trace, "--json", "-").stdout
+
+
+def test_the_picture_has_a_line_for_each_system(run, trace, tmp_path):
+    done = run("replay", trace, "--systems", "monkeycode,fixed", "--svg", tmp_path / "out.svg")
+    assert done.exit_code == 0, done.stderr
+    drawn = ET.parse(tmp_path / "out.svg")  # noqa: S314 - our own text
+    assert len(drawn.findall(".//{http://www.w3.org/2000/svg}polyline")) == 2
+
+
+def test_a_file_can_be_typed_instead(run, tmp_path):
+    file = tmp_path / "sums.py"
+    file.write_bytes(CODE.replace("\n", "\r\n").encode())
+    done = run("replay", "--synthetic", file, "--json", "-", "--systems", "naive", "--seed", "1")
+    setup = json.loads(done.stdout)["setup"]
+    assert (setup["trace"], setup["language"]) == ("sums.py", "python")
+    assert setup["keys"] > 60
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"nonsense", "typing.json is not a trace"),
+        (b'{"txns": []}', "nothing is typed in it"),
+        (b'{"txns": [{"time": 1, "patches": [[5, 1, "a"]]}]}', "typing.json is damaged"),
+    ],
+)
+def test_a_bad_trace_is_one_sentence(run, tmp_path, data, words):
+    file = tmp_path / "typing.json"
+    file.write_bytes(data)
+    done = run("replay", file)
+    assert done.exit_code == 1
+    assert words in done.stderr
+    assert done.stderr.startswith("Error: ")
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("data", "words"), [(b"\xff\xfe\x00", "is not UTF-8 text"), (b" \n", "is empty"), (b"a" * 1_100_000, "is too large")]
+)
+def test_a_file_that_cannot_be_typed_is_one_sentence(run, tmp_path, data, words):
+    file = tmp_path / "code.py"
+    file.write_bytes(data)
+    done = run("replay", "--synthetic", file)
+    assert done.exit_code == 1
+    assert words in done.stderr
+
+
+def test_a_missing_trace_is_named(run, tmp_path):
+    done = run("replay", tmp_path / "none.json")
+    assert done.exit_code == 2
+    assert "none.json" in done.stderr
+    assert "does not exist" in done.stderr
+
+
+@pytest.mark.parametrize("option", ["--json", "--svg"])
+def test_an_output_that_cannot_be_written_is_told_before_the_work(run, tmp_path, option):
+    (tmp_path / "bad.json").write_bytes(b"nonsense")
+    done = run("replay", tmp_path / "bad.json", option, tmp_path / "none" / "out")
+    assert done.exit_code == 1
+    assert "Nothing can be written to" in done.stderr
+    assert "not a trace" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((), "Give a TRACE"),
+        (("TRACE", "--synthetic", "TRACE"), "Give a TRACE"),
+        (("TRACE", "--systems", "ours"), "ours is none of monkeycode, naive, fixed"),
+        (("TRACE", "--systems", ","), "Name some of"),
+        (("TRACE", "--engine", "configured"), "belong to --real-time"),
+        (("TRACE", "--speed", "2"), "belong to --real-time"),
+        (("TRACE", "--setting", "debounce.mod=off"), "debounce.mod"),
+        (("TRACE", "--q", "2"), "--q"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(run, trace, arguments, words):
+    done = run("replay", *(trace if argument == "TRACE" else argument for argument in arguments))
+    assert done.exit_code == 2
+    assert words in done.stderr
+
+
+def test_a_start_beyond_the_last_key_is_refused(run, trace):
+    done = run("replay", trace, "--from", "27")
+    assert done.exit_code == 1
+    assert "27 keys" in done.stderr
+
+
+def test_without_an_engine_of_ones_own_it_says_what_is_missing(run, trace):
+    done = run("replay", trace, "--real-time", "--engine", "configured", "--setting", "engine=off")
+    assert done.exit_code == 1
+    assert "switched off" in done.stderr
+
+
+def test_in_real_time_nobody_waits_for_a_long_pause():
+    part = replay._part(
+        Trace("t", "python", "", tuple(Key(at, ()) for at in (0.0, 1.0, 61.0, 62.0))), 0, None, asked(real_time=True, speed=2.0)
+    )
+    assert [key.at_s for key in part.keys] == [0.0, 0.5, 2.0, 2.5]
+
+
+def asked(**how):
+    known = {"engine": "oracle", "latency_ms": 250, "q": 0.3, "seed": 0, "editor_delay_ms": 0, "systems": (), "settings": ()}
+    return Asked(**known | how)
