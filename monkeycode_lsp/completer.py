@@ -24,7 +24,7 @@ from monkeycode_lsp.generations import Generations
 from monkeycode_lsp.look_ahead import LookAhead
 from monkeycode_lsp.observe.outcomes import Outcomes
 from monkeycode_lsp.read_ahead import ReadAhead
-from monkeycode_lsp.recall.agreement import rest
+from monkeycode_lsp.recall.agreement import between, rest
 from monkeycode_lsp.recall.lookup import Recall
 from monkeycode_lsp.scale import READ_S, Scale
 from monkeycode_lsp.shaping import Shaping
@@ -35,8 +35,10 @@ logger = logging.getLogger(__name__)
 PATIENCE_S = 0.6
 """After so long an automatic ask takes the complete lines that are there; editors stop waiting soon after.
 The rest goes on, and the next ask gets it."""
-_FOLLOWED = 1.25
-"""Of the engine's usual time: so long a generation that is behind the user is waited for."""
+_LATE = 1.25
+"""Of the engine's usual time: a generation that takes longer is not waited for by a user who is ahead of it."""
+_SAYS_IT = 0.6
+"""The chance that a model says the next character that the user types."""
 _SHOWN_KNOWN = 256
 
 
@@ -135,7 +137,7 @@ class Completer:
         due = clock.now() + debounce.delay_ms(ask, window, self._rhythm, self.settings.debounce) / 1e3
         self._rhythm = self._rhythm.with_asked(ask, window)
         self._read_ahead.moved()
-        generation = await self._follow(ask, window)
+        generation = await self._follow(ask, window, due)
         if generation is not None:
             await self._wait(ask, window, generation, until)
             return self._conclude(ask, window, generation, log, Origin.ADOPTED)
@@ -146,8 +148,11 @@ class Completer:
             return self._show(ask, window, kept, log)
         return await self._generate(ask, window, log, until)
 
-    async def _follow(self, ask: Ask, window: Window) -> Generation | None:
-        """The running generation that agrees; one that has not come as far as the user is waited for until it has."""
+    async def _follow(self, ask: Ask, window: Window, due: float) -> Generation | None:
+        """The running generation that agrees; one that has not come as far as the user is waited for until it has.
+
+        Until `due`, when another one could begin, that costs nothing; after it only what comes soon is worth it.
+        """
         if self._model is None:
             return None
         uri = ask.snapshot.uri
@@ -162,13 +167,24 @@ class Completer:
             found = rest(generation.window, generation.text, window, whole=generation.whole)
             return found is None or found.decided
 
-        until = generation.began + _FOLLOWED * self._rhythm.engine_ms / 1e3
-        await self._until(generation, until, decided)
+        await self._until(generation, max(due, self._worth_following(generation, window)), decided)
         found = rest(generation.window, generation.text, window, whole=generation.whole)
         if found is not None and found.decided and (generation.running or generation.whole):
             return generation
         self._generations.leave(uri)
         return None
+
+    def _worth_following(self, generation: Generation, window: Window) -> float:
+        """When to give up on a generation that is behind the user.
+
+        It is probably wrong, the more so the further behind it is; then its remaining time is lost, else that of
+        another one is saved.
+        """
+        engine_s = self._rhythm.engine_ms / 1e3
+        ahead = between(generation.window, window)
+        n_ahead = len(ahead or "") - len(generation.text)
+        left_s = generation.began + engine_s - clock.now()
+        return generation.began + _LATE * engine_s if left_s < _SAYS_IT**n_ahead * engine_s else clock.now()
 
     async def _debounce(self, ask: Ask, window: Window, for_s: float) -> Suggestion | None:
         """Wait for the next key; the tiers beyond this process are asked meanwhile."""

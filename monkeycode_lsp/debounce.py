@@ -34,7 +34,7 @@ class Rhythm(msgspec.Struct, frozen=True):
     engine_ms: float = 250.0
     """From the engine's start to the text that was shown, a moving average."""
     bias: float = 0.0
-    """This user's own intercept: above 0 he pauses more often than predicted."""
+    """This user's own intercept: above 0: more pauses than predicted."""
     expected: Expected | None = None
     model: pauses.Model = msgspec.field(default_factory=pauses.shipped)
 

@@ -23,7 +23,7 @@ COMMANDS = {
     "doctor": Lazy("monkeycode_lsp.cli.doctor:doctor", "Find out what is missing or broken, and what mends it."),
     "why": Lazy("monkeycode_lsp.cli.why:why", "Why the last suggestions came, or did not."),
     "benchmark": Lazy("monkeycode_lsp.cli.benchmark:benchmark", "Measure the server and the local engine on this machine."),
-    "replay": Lazy("monkeycode_lsp.cli.replay:replay", "Measure on recorded typing how often the engine is asked; record some."),
+    "replay": Lazy("monkeycode_lsp.cli.replay:replay", "Measure the server on recorded typing; record your own."),
     "config": Lazy("monkeycode_lsp.cli.config:config", "Show the settings, their schema and their files."),
     "completion": Lazy("monkeycode_lsp.cli.completion:completion", "Print the script that completes commands in your shell."),
 }

@@ -55,7 +55,8 @@ class Model(msgspec.Struct, frozen=True, rename="camel"):
 
         if waited_ms >= longest_ms or worth_it(waited_ms):
             return waited_ms
-        # The longer a gap has lasted the longer it will last, so the first good moment can be searched by halves.
+        # From now on the chance falls, because the next key is due, until it is overdue; then it only rises.  So the
+        # first good moment can be searched by halves.
         steps = range(1, math.ceil((longest_ms - waited_ms) / _STEP_MS))
         n_waited = 1 + bisect_left(steps, True, key=lambda step: worth_it(waited_ms + step * _STEP_MS))  # noqa: FBT003 - what is searched for
         return min(longest_ms, waited_ms + n_waited * _STEP_MS)

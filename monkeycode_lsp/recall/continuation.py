@@ -14,8 +14,6 @@ from monkeycode_lsp.recall.shape import Line
 MOST_LINES = 12
 MOST_CHARACTERS = 350
 """No answer is longer."""
-_LEAST_CHARACTERS = 6
-"""A draft is trusted after its first tokens: less is of no use."""
 _ABOVE_LINES = 20
 """So far above another place are the names that belong to it."""
 _LOOKED_AT = 8
@@ -49,7 +47,7 @@ def of(here: Here, like: Likeness) -> Continuation | None:
     if is_renamed and _is_of_there(rename.names_in(text) & rename.names_in(there), renaming, here, like):
         return None
     rest = _before(following, _at_cursor(text, here, is_whole=like.is_whole), here)
-    return Continuation(rest, is_renamed) if len("".join(rest.split())) >= _LEAST_CHARACTERS else None
+    return Continuation(rest, is_renamed) if rest else None
 
 
 def _lines(here: Here, like: Likeness) -> list[str]:

@@ -30,9 +30,9 @@ def reindented(text: str, made: str, now: str) -> str | None:
         return None
     moved: dict[str, str] = {}
     for lead in leads:
-        n_levels, odd = divmod(len(lead) - len(made), written)
+        n_levels = (len(lead) - len(made)) // written
         length = len(now) + n_levels * len(wanted)
-        if odd or length < 0:
+        if length < 0:
             return None
         moved[lead] = (now + wanted * n_levels)[:length]
     return "\n".join([first, *(moved[_lead(line)] + line.lstrip(_WHITE) if line.strip() else "" for line in below)])
@@ -43,7 +43,7 @@ def _lead(line: str) -> str:
 
 
 def _level(made: str, now: str, leads: set[str]) -> tuple[int, str] | None:
-    """How many characters of `leads` are replaced by which text, one level deeper or one (same unit in both places)."""
+    """How many characters of `leads` (which divides all of them) become which text."""
     if leads == {made}:
         return 1, ""
     theirs, ours = set(made).union(*leads), set(now)

@@ -12,6 +12,7 @@ from typing import Literal
 
 import msgspec
 
+from monkeycode_lsp import stops
 from monkeycode_lsp.domain import Window
 from monkeycode_lsp.recall import continuation, likeness, rename
 from monkeycode_lsp.recall.blocks import Block, Key
@@ -21,6 +22,8 @@ from monkeycode_lsp.recall.shape import Lexer
 
 SLICE_LINES = 250
 """So many lines are read in a millisecond or two."""
+_LEAST_CHARACTERS = 6
+"""A draft is trusted after its first tokens: less is of no use."""
 _PER_KEY = 3
 _CANDIDATES = 8
 _TRIES = 4
@@ -83,12 +86,13 @@ class Near:
         found = sorted(self._candidates(here, scope), key=lambda like: like.rank, reverse=True)
         for like in found[:_TRIES]:
             made = continuation.of(here, like)
-            if made is None:
+            text = _as_answer(made.text, window) if made is not None else ""
+            if made is None or len(text) < _LEAST_CHARACTERS:
                 continue
             if made.is_renamed:
-                return Draft(made.text, "renamed")
-            if not _is_read_anyway(made.text, window):
-                return Draft(made.text, "edited" if like.is_edited else "repeated")
+                return Draft(text, "renamed")
+            if not _is_read_anyway(text, window):
+                return Draft(text, "edited" if like.is_edited else "repeated")
         return None
 
     def _candidates(self, here: Here, scope: str) -> Iterator[Likeness]:
@@ -144,6 +148,12 @@ def _places(block: Block, keys: Sequence[Key]) -> Iterator[int]:
 def _is_enough(like: Likeness) -> bool:
     """Where no line is the same, the shape alone says little: the names must have something in common."""
     return like.n_same > 0 or any(rename.are_akin(old, new) for old, new in like.pairs)
+
+
+def _as_answer(text: str, window: Window) -> str:
+    """Up to where an answer would be complete: to propose what comes after is a waste."""
+    stop = stops.find(f"{text}\n", window, stops.plan(window, "auto"))
+    return text[: stop.at] if stop is not None else text
 
 
 def _is_read_anyway(text: str, window: Window) -> bool:

@@ -68,7 +68,7 @@ class Showings:
     """Forgets the oldest places first."""
 
     # The mutable state is the verdicts by origin and, by document, what is on the screen and what was accepted last;
-    # it changes in the public methods and in `_judge` only.
+    # it changes in the public methods (not in `tired`, which only makes its answer young again) and in what they call.
 
     def __init__(self, most: int) -> None:
         self._most = most

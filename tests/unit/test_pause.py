@@ -134,20 +134,26 @@ def test_what_was_waited_is_a_condition():
         assert chance == pytest.approx(MODEL.survival(0.3, waited + 250, 170) / base)
 
 
-@pytest.mark.parametrize("waited_ms", [0.0, 35.0, 290.0, 500.0])
+@pytest.mark.parametrize("waited_ms", [0.0, 35.0, 150.0, 590.0, 800.0])
 def test_the_ask_goes_out_at_the_first_moment_that_is_worth_it(waited_ms):
     model = shipped()
     waits = set()
-    for score in [-4.0, 4.0, *(step / 20 for step in range(-20, 40))]:
-        at_ms = model.wait_ms(score, waited_ms=waited_ms, engine_ms=250, longest_ms=300, unit_ms=170)
-        assert waited_ms <= at_ms <= max(300, waited_ms)
-        if at_ms < 300:
+    for score in [-9.0, 9.0, *(step / 20 for step in range(-60, 60))]:
+        at_ms = model.wait_ms(score, waited_ms=waited_ms, engine_ms=250, longest_ms=600, unit_ms=170)
+        assert waited_ms <= at_ms <= max(600, waited_ms)
+        if at_ms < 600:
             assert model.outlasts(score, at_ms, 250, 170) >= model.threshold
-        if waited_ms < at_ms < 300:
+        assert all(model.outlasts(score, earlier, 250, 170) < model.threshold for earlier in range(int(waited_ms), int(at_ms) - 20, 5))
+        if waited_ms < at_ms < 600:
             assert model.outlasts(score, at_ms - 20, 250, 170) < model.threshold
         waits.add(at_ms)
-    assert {waited_ms, max(300, waited_ms)} <= waits
-    assert len(waits) > 5 or waited_ms >= 290
+    assert waited_ms in waits
+    assert len(waits) > 5 or waited_ms >= 590
+
+
+def test_no_ask_waits_beyond_the_longest_wait():
+    waits = {shipped().wait_ms(score, waited_ms=0, engine_ms=250, longest_ms=300, unit_ms=170) for score in (-9.0, -2.0, 9.0)}
+    assert waits == {0, 300}
 
 
 def test_every_kind_of_key_has_a_coefficient_and_the_file_is_read_once():

@@ -1,7 +1,8 @@
 """Replays a part of a trace in real time: real servers over stdio, in front of them an editor, behind them an endpoint.
 
 Each system has a process of its own.  The systems take turns, a slice of keys each, so that a machine that is busy for a
-while spoils all of them alike.  Times are those of the trace, whoever's turn it is.
+while spoils all of them alike.  Times are those of the trace, whoever's turn it is.  What is asked ahead of the user, or with a
+draft, cannot be told from other requests at the endpoint: it counts as they do.
 """
 
 from __future__ import annotations

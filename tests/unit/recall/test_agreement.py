@@ -98,7 +98,7 @@ INDENTS = {
     "more, where the text has an empty line and something was typed": ("    a()‸\n", "\n\n    b()", "    a()\n    b‸\n", None),
     "blanks, where the block around has tabs": ("\tif a:‸\n", "\n\t\tb()", "\tif a:\n        ‸\n", None),
     "a tab within the line is no indentation": ("x =‸\n", "  a", "x =\ta‸\n", None),
-    "nor is it one line later": ("x =‸\n", "  a\nb", "x =\ta\n‸\n", None),
+    "nor is it one line later": ("x =‸\n", "  a\n  b", "x =\ta\n‸\n", None),
     "another line's end than the text has": ("    a()‸\n", "\n    b()", "    a()\n\n    ‸\n", None),
     "a blank inside a line is no indentation": ("if a:‸\n", "\n    b(1, 2)", "if a:\n    b(1,  ‸\n", None),
 }
@@ -220,8 +220,8 @@ class Typist:
 
     def type(self, text):
         for char in text:
-            if self.own.startswith(char):
-                self.own = self.own[1:]
+            if char not in " \n" and self.own.lstrip("\n").startswith(char):
+                self.own = self.own.lstrip("\n")[1:]
             elif char in self.closes:
                 self.own = CLOSED[char] + self.own
             elif char == "\n" and self.own.startswith("}") and self.prefix.endswith("{"):

@@ -7,7 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monkeycode_lsp.recall import passages
+from monkeycode_lsp.recall.blocks import Block
 from monkeycode_lsp.recall.near import Near
+from monkeycode_lsp.recall.shape import LONGEST, Lexer
 from tests.unit.places import at
 
 
@@ -87,6 +89,12 @@ def test_names_that_cannot_be_told_apart_or_a_shape_that_differs_are_no_draft(th
     assert said(there, text).draft("s", at(here)) == ""
 
 
+def test_a_line_that_is_further_in_at_one_place_only_tells_nothing():
+    there, text = "for old in item:\n    save(user)\n    ‸", "print(item)"
+    assert said(there, text).draft("s", at("for old in thing:\n    save(page)\n    ‸")) == "print(thing)"
+    assert said(there, text).draft("s", at("for old in thing:\nsave(page)\n‸")) == "print(item)"
+
+
 def test_where_one_line_above_differs_the_text_is_offered_as_it_is():
     there = "import csv\n\ndef rows(path):\n    rows = []\n    next(reader)\n    ‸"
     found = said(there, "for row in reader:\n        rows.append(row)").find("s", at(there.replace("next(", "header = next(")))
@@ -103,7 +111,7 @@ def test_what_follows_the_same_lines_in_another_document_is_offered_up_to_the_en
     assert near.find("s", here).text == "args = parser.parse(argv)\n    return run(args)"
     assert near.find("s", here).source == "repeated"
     typed = at("# mine\n\ndef main(argv=None):\n    parser = make_parser()\n    args = par‸\n")
-    assert near.draft("s", typed) == "ser.parse(argv)\n    return run(args)"
+    assert near.draft("s", typed) == "ser.parse(argv)", "one statement was begun, and no more would be shown"
     near.forget("file:///w/other.py")
     assert near.draft("s", here) == ""
 
@@ -177,6 +185,22 @@ def test_a_flood_of_documents_is_bounded():
     for n in range(30):
         documents.forget(f"file:///w/{n}.py")
     assert documents.n_lines == 0
+
+
+def test_lines_are_looked_for_no_farther_than_is_of_use():
+    block = Block()
+    block.add(["a = b(c)", *[""] * 100, "d = e(f)"])
+    assert list(block.above(101)) == ["d = e(f)"]
+    assert block.next_line(0) is None
+    assert list(block.above(20)) == ["a = b(c)"]
+
+
+def test_what_is_remembered_of_lines_is_bounded():
+    lexer = Lexer()
+    for n in range(10_000):
+        assert lexer.read(f"a{n} = b").names == (f"a{n}", "b")
+        assert lexer.read("x" * (LONGEST + 1 + n % 2)) is None
+    assert len(lexer._lines) <= 2_000
 
 
 HOSTILE = {

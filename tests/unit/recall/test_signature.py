@@ -64,6 +64,7 @@ SAME = [
     ("ruby", "x = 1 # c\ny = 2\nz = ‸", "x = 1\ny = 2\nz = ‸"),
     ("lua", "--[==[ a ]] b\n]==] x = 1 -- c\nz = 2\ny = ‸", "x = 1\nz = 2\ny = ‸"),
     ("shellscript", "# c\nx=1 # d\ny=2\n‸", "x=1\ny=2\n‸"),
+    ("shellscript", "cat <<<x\n# c\ny\n‸", "cat <<<x\ny\n‸"),
     ("sql", "-- c\nselect a, /* d */ b\nfrom ‸", "select a, b\nfrom ‸"),
     ("html", "<!-- c -->\n<p>a</p>\n<b>‸", "<p>a</p>\n<b>‸"),
     ("css", "/* c */\na { b: c }\nd ‸", "a { b: c }\nd ‸"),
@@ -91,8 +92,9 @@ OTHER = [
     ("python", "if a:\n    b\n    c\nd = ‸", "if a:\n    b\nc\nd = ‸"),
     ("python", "if a:\n    ‸\n    b\n", "if a:\n    ‸\nb\n"),
     ("python", "if a:\n    if b:\n        c\n    ‸", "if a:\n    if b:\n        c\n‸"),
+    ("python", "if a:\n    b\n    c\nd\ne = ‸", "if a:\n    b\nc\nd\ne = ‸"),
     ("yaml", "a:\n  b: 1\n  c: ‸", "a:\n  b: 1\nc: ‸"),
-    ("yaml", "a: |\n  # text\nb: ‸", "a: |\n  # other\nb: ‸"),
+    ("yaml", "a: |\n  # text\nb: 1\nc: ‸", "a: |\n  # other\nb: 1\nc: ‸"),
     ("makefile", "a: b\n\tc\n\t‸", "a: b\n\tc\n‸"),
     ("markdown", "- a\n  - b\n- ‸", "- a\n- b\n- ‸"),
     ("markdown", "# A\nb ‸", "# A\n\nb ‸"),
@@ -127,6 +129,10 @@ OTHER = [
     ("javascript", "let a = /[/*]/, b = 1; x(/*/*/);\n‸", "let a = /[/*]/, b = 2; x(/*/*/);\n‸"),
     ("javascript", "let a = `//${b}`;\nf();\n‸", "let a = `//${c}`;\nf();\n‸"),
     ("javascript", "return\na\n‸", "return a\n‸"),
+    ("javascript", "return\n[a]\n‸", "return [a]\n‸"),
+    ("javascript", "return\n{}\n‸", "return {}\n‸"),
+    ("javascript", "let a = `\nx\\` // b\n`;\nf();\n‸", "let a = `\nx\\` // c\n`;\nf();\n‸"),
+    ("c", 's = "a \\\n // b"; f();\ng();\n‸', 's = "a \\\n // c"; f();\ng();\n‸'),
     ("javascript", "x = <a>http://b</a>;\nf();\n‸", "x = <a>http://c</a>;\nf();\n‸"),
     ("typescript", "x = '//a'\nf()\n‸", "x = '//b'\nf()\n‸"),
     ("c", "#define F(x) 1\nint a;\n‸", "#define F (x) 1\nint a;\n‸"),
@@ -175,7 +181,7 @@ def test_another_place(language: str, a: str, b: str) -> None:
 
 def test_the_languages_files_and_workspaces_are_kept_apart() -> None:
     window = at("x = ‸", path="a.py", repository="r")
-    others = [{"language": "ruby"}, {"path": "a.rb"}, {"path": "a"}, {"repository": "s"}]
+    others = [{"language": "starlark"}, {"path": "a.rb"}, {"path": "a"}, {"repository": "s"}]
     assert len({place(msgspec.structs.replace(window, **other)).digest for other in [{}, *others]}) == 5
     assert place(msgspec.structs.replace(window, path="b.d/c.PY")) == place(window)
 
@@ -230,7 +236,7 @@ def test_a_window_that_begins_inside_a_comment_or_string_is_read_from_its_end() 
 
 
 def test_a_comment_that_is_none_is_not_left_out() -> None:
-    cron = "f('*/5 * * * *', {});\n"
+    cron = "g({}); f('*/5 * * * *');\n"
     assert place(at(cron.format(1) + "x = ‸", "javascript", whole_prefix=False)) != place(
         at(cron.format(2) + "x = ‸", "javascript", whole_prefix=False)
     )

@@ -34,7 +34,7 @@ def test_text_that_comes_in_one_piece_counts_as_well():
 
 @pytest.mark.parametrize(
     "leaves",
-    [(2, 1, ""), (0, 0, "x"), (2, 0, ""), ((3, 0, "x"), (0, 0, "y")), (2, 1, "x")],
+    [(2, 1, ""), (0, 0, "x"), (2, 0, ""), ((3, 0, "x"), (0, 0, "y")), (3, 1, "x")],
     ids=["deletes", "jumps", "does nothing", "edits two places", "replaces"],
 )
 def test_it_ends_where_the_author(leaves):
