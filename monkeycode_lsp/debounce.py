@@ -83,6 +83,7 @@ def delay_ms(ask: Ask, window: Window, rhythm: Rhythm, settings: config.Debounce
             engine_ms=rhythm.engine_ms,
             longest_ms=longest,
             unit_ms=rhythm.habit.unit_ms,
+            deleted=not ask.inserted,
         )
         wanted = min(at, longest)
     return max(0.0, wanted - waited)

@@ -36,6 +36,11 @@ _PENALTY = 3.0
 """Keeps coefficients of rare features small; for each copy of the traces."""
 _ITERATIONS = 30
 _CONVERGED = 1e-6
+_SUPPRESSED = 0.55
+"""Of the needless asks of the training traces; what is kept follows.  A request that is sent a little too often still
+pays, because the next key can adopt it or type through its answer."""
+_AFTER_DELETION = 1.4
+"""The threshold there, in thresholds: in replays nearly every request after a deletion was cut off by the next one."""
 _HALVINGS = 9
 _DIGITS = 4
 
@@ -88,6 +93,7 @@ def fit(learned: Sequence[Sample], *, penalty: float = _PENALTY, without: tuple[
         baseline=tuple(_rounded(baseline)),
         weights=dict(zip(names, _rounded(weights), strict=True)),
         threshold=0.5,
+        threshold_deleted=0.5,
     )
 
 
@@ -113,17 +119,22 @@ def _newton(x: Floats, lasted: npt.NDArray[np.bool_], penalty: float) -> tuple[F
     return weights, baseline
 
 
-def balanced(model: Model, typed: Sequence[Sequence[Moment]]) -> Model:
-    """With the threshold at which as many needless asks are suppressed as chances are kept."""
+def sparing(model: Model, typed: Sequence[Sequence[Moment]]) -> Model:
+    """With the lowest thresholds at which enough of the needless asks are suppressed."""
     low, high = 0.0, 1.0
     for _ in range(_HALVINGS):
-        middle = msgspec.structs.replace(model, threshold=round((low + high) / 2, _DIGITS))
+        middle = _with_threshold(model, (low + high) / 2)
         results = [measure(each, model=middle) for each in typed]
-        if sum(result.suppressed - result.kept for result in results) < 0:
+        if sum(result.suppressed - _SUPPRESSED for result in results) < 0:
             low = middle.threshold
         else:
             high = middle.threshold
-    return msgspec.structs.replace(model, threshold=round((low + high) / 2, _DIGITS))
+    return _with_threshold(model, (low + high) / 2)
+
+
+def _with_threshold(model: Model, threshold: float) -> Model:
+    deleted = min(1.0, threshold * _AFTER_DELETION)
+    return msgspec.structs.replace(model, threshold=round(threshold, _DIGITS), threshold_deleted=round(deleted, _DIGITS))
 
 
 def train(
@@ -137,7 +148,7 @@ def train(
             copied.append(list(moments(respaced(trace, seed) if respace and seed % 2 else trace)))
     learned = [sample for typed in copied for sample in samples(typed)]
     model = fit(learned, penalty=penalty * copies, without=without)
-    return balanced(model, copied[: 2 * len(read)])
+    return sparing(model, copied[: 2 * len(read)])
 
 
 def _rounded(values: Floats) -> list[float]:

@@ -32,6 +32,8 @@ class Model(msgspec.Struct, frozen=True, rename="camel"):
     """By feature."""
     threshold: float
     """The least chance of a useful answer that is worth asking."""
+    threshold_deleted: float
+    """The same after a deletion: its answer has no second chance, for who deletes goes on to something else."""
 
     def score(self, found: Mapping[str, float]) -> float:
         """How much this moment looks like the beginning of a pause."""
@@ -47,11 +49,14 @@ class Model(msgspec.Struct, frozen=True, rename="camel"):
         ahead = self.survival(score, waited_ms + more_ms, unit_ms)
         return ahead * (1.0 + self._odds_against(score, waited_ms, unit_ms)) if waited_ms > 0 else ahead
 
-    def wait_ms(self, score: float, *, waited_ms: float, engine_ms: float, longest_ms: float, unit_ms: float) -> float:
+    def wait_ms(
+        self, score: float, *, waited_ms: float, engine_ms: float, longest_ms: float, unit_ms: float, deleted: bool = False
+    ) -> float:
         """When to ask, since the key: the first moment from now on at which an answer would probably be seen."""
+        threshold = self.threshold_deleted if deleted else self.threshold
 
         def worth_it(at_ms: float) -> bool:
-            return self.outlasts(score, at_ms, engine_ms, unit_ms) >= self.threshold
+            return self.outlasts(score, at_ms, engine_ms, unit_ms) >= threshold
 
         if waited_ms >= longest_ms or worth_it(waited_ms):
             return waited_ms
