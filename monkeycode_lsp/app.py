@@ -64,8 +64,10 @@ def make_recall(settings: config.Cache, report: Report) -> Recall:
     if settings.enabled and settings.disk_ttl_seconds:
         folder = Path(settings.directory).expanduser() if settings.directory else folders.cache() / "suggestions"
         tiers.append(Disk(folder, ttl_s=settings.disk_ttl_seconds, most_bytes=settings.disk_bytes, warn=warn))
-    if settings.enabled and settings.shared_url:
+    if settings.enabled and settings.shared_url and settings.shared_ttl_seconds:
         tiers.append(Shared(settings.shared_url, ttl_s=settings.shared_ttl_seconds, warn=warn))
+    for tier in tiers:
+        tier.open()
     return Recall(memory, tiers=tiers, showings=settings.showings)
 
 

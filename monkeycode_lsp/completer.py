@@ -37,6 +37,7 @@ PATIENCE_S = 0.6
 The rest goes on, and the next ask gets it."""
 _LATE = 1.25
 """Of the engine's usual time: a generation that takes longer is not waited for by a user who is ahead of it."""
+_SOON_S = 0.3
 _FAR_BEHIND = 3
 """Characters that the user may be ahead of it.  In replays of real typing, following so far gives half as many answers
 more in time, with fewer requests, than beginning anew at each key; following further gains nothing."""
@@ -177,9 +178,14 @@ class Completer:
         return None
 
     def _worth_following(self, generation: Generation, window: Window) -> float:
-        """When to give up on a generation that is behind the user; at once if it is far behind, for then it is probably wrong."""
+        """When to give up on a generation that is behind the user: at once, if it is far behind or takes long.
+
+        It may turn out to be wrong, and then the time was lost.
+        """
+        now, engine_s = clock.now(), self._rhythm.engine_ms / 1e3
         n_ahead = len(between(generation.window, window) or "") - len(generation.text)
-        return generation.began + _LATE * self._rhythm.engine_ms / 1e3 if n_ahead <= _FAR_BEHIND else clock.now()
+        soon = generation.began + engine_s - now <= _SOON_S
+        return generation.began + _LATE * engine_s if soon and n_ahead <= _FAR_BEHIND else now
 
     async def _debounce(self, ask: Ask, window: Window, for_s: float) -> Suggestion | None:
         """Wait for the next key; the tiers beyond this process are asked meanwhile."""

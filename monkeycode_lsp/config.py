@@ -202,7 +202,7 @@ class Cache(msgspec.Struct, frozen=True, rename="camel"):
     shared_url: str = ""
     """A Redis or Valkey that a team shares, such as `rediss://:password@host:6379/0`."""
     shared_ttl_seconds: Seconds = 3_600
-    """How long they are good there."""
+    """How long they are good there; 0: nothing is kept there."""
     showings: Annotated[int, Meta(ge=0, le=1000)] = 3
     """A suggestion that was shown so often at one place, and never taken, is not shown there again; 0: it is."""
 

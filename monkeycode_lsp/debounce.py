@@ -33,6 +33,8 @@ class Rhythm(msgspec.Struct, frozen=True):
     habit: Habit = Habit()
     engine_ms: float = 250.0
     """From the engine's start to the text that was shown, a moving average."""
+    n_answers: int = 0
+    """That it was learned from."""
     bias: float = 0.0
     """This user's own intercept: above 0: more pauses than predicted."""
     expected: Expected | None = None
@@ -48,8 +50,11 @@ class Rhythm(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(self, habit=self.habit.with_key(gap_ms, inserted), bias=bias, expected=None)
 
     def with_engine(self, engine_ms: float, *, weight: float = 0.2) -> Rhythm:
-        """Learn from one answer."""
-        return msgspec.structs.replace(self, engine_ms=self.engine_ms + weight * (engine_ms - self.engine_ms))
+        """Learn from one answer; the first ones count more, for before them nothing is known."""
+        weight = max(weight, 1.0 / (self.n_answers + 1))
+        return msgspec.structs.replace(
+            self, engine_ms=self.engine_ms + weight * (engine_ms - self.engine_ms), n_answers=self.n_answers + 1
+        )
 
     def with_asked(self, ask: Ask, window: Window) -> Rhythm:
         """Remember what is predicted for this ask; the next key tells whether it was right."""

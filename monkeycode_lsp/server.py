@@ -330,6 +330,7 @@ class Server:
         n = args[0] if args and isinstance(args[0], int) else 20
         return [
             {
+                "id": outcome.id,
                 "at": outcome.at,
                 "outcome": outcome.kind.value,
                 "reason": outcome.reason,

@@ -138,11 +138,10 @@ class Recall:
         """Drop what only helps while the document is open."""
         self.table.forget(uri)
         self.near.forget(uri)
-        self.showings.forget(uri)
 
     def forget_all(self) -> None:
         """Drop what this process remembers, and what it knows the user does not want."""
-        self.table = Table()
+        self.table.clear()
         self.near = Near()
         self._memory.clear()
         self.showings.forget()

@@ -65,6 +65,9 @@ class Shared:
             self._give_up(str(exc))
         # A keyed hash of a keyed hash: whoever reads the server's keys but does not know the password learns nothing.
         self._secret = hashlib.blake2b(b"monkeycode shared recall\0" + self._address.password.encode(), digest_size=32).digest()
+
+    def open(self) -> None:
+        """Begin to connect; returns at once."""
         self._knock()
 
     @property

@@ -25,6 +25,8 @@ _BEFORE = 200
 _AFTER = agreement.ENOUGH_AFTER
 _ENOUGH = 100
 """Of those before the cursor, so many must agree: two places of one suggestion are some letters apart."""
+_TELLING = 12
+"""Characters."""
 _A_KEY = 1
 """What comes letter by letter is taken back letter by letter, which says nothing."""
 
@@ -170,7 +172,20 @@ class Showings:
         """The origin of what `shown` is a part of, or is all of."""
         if shown in self._verdicts:
             return shown
-        return next((origin for origin in reversed(self._verdicts) if _is_same(origin, shown)), None)
+        begins = _beginning(shown.text)
+        return next(
+            (
+                origin
+                for origin in reversed(self._verdicts)
+                if (begins in origin.text or _beginning(origin.text) in shown.text) and _is_same(origin, shown)
+            ),
+            None,
+        )
+
+
+def _beginning(text: str) -> str:
+    """What every form of a text holds: looking for it is quick, and mostly enough."""
+    return text.lstrip()[:_TELLING].partition("\n")[0]
 
 
 def _is_same(origin: _Origin, shown: _Origin) -> bool:

@@ -43,7 +43,7 @@ def place(window: Window) -> Place:
     """Where the cursor stands."""
     line = window.line_before
     before = _before(window)
-    parts = (window.language, _suffix(window.path), window.repository, *before.tokens, *_at_cursor(window), *_after(window, before))
+    parts = (window.language, _suffix(window.path), *before.tokens, *_at_cursor(window), *_after(window, before))
     digest = hashlib.blake2b(repr(parts).encode("utf-8", "surrogatepass"), digest_size=16)
     return Place(digest.digest(), line[: len(line) - len(line.lstrip(" \t"))])
 

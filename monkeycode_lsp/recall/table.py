@@ -54,7 +54,7 @@ class Found(msgspec.Struct, frozen=True):
 class Table:
     """By document, newest last."""
 
-    # The mutable state is the documents' entries; it changes in `put`, `discard` and `forget` only.
+    # The mutable state is the documents' entries; it changes in `put`, `discard`, `forget` and `clear` only.
 
     def __init__(self) -> None:
         self._documents: OrderedDict[str, list[Made]] = OrderedDict()
@@ -102,6 +102,11 @@ class Table:
         running = self.all_running(uri) if uri else []
         self._documents.pop(uri, None)
         return running
+
+    def clear(self) -> None:
+        """Drop what is finished; what is still being made goes on."""
+        for uri, entries in list(self._documents.items()):
+            self._documents[uri] = [made for made in entries if made.running]
 
     def _newest_first(self, uri: str) -> Iterator[Made]:
         return reversed(self._documents.get(uri, []))

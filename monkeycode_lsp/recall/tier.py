@@ -22,6 +22,10 @@ class Tier(Protocol):
         """How long an answer is worth waiting for; 0 while it is out of order."""
         ...
 
+    def open(self) -> None:
+        """Get ready, for the first ask will come soon; returns at once."""
+        ...
+
     async def get(self, key: bytes) -> Record | None:
         """What is kept there; None for a miss and for any trouble."""
         ...

@@ -67,7 +67,8 @@ async def test_typing_all_of_it_asks_anew(scene):
         ("if user.active:\n    ‸", "if not user.active:\n    ‸"),  # zilliztech/GPTCache#694, vllm-project/semantic-router#2691
         ("x = a\ny = ‸", "x = b\ny = ‸"),
         ("y = ‸\nreturn a\n", "y = ‸\nreturn b\n"),
-        ("if a:\n    ‸", "if a:\n        ‸"),
+        ("if a2:\n    ‸", "if a2:\n    b\n    ‸"),
+        ("if a3:\n    b\n    ‸", "if a3:\n    b\n‸"),
         ("A = 'x'\nB = ‸", "A = 'X'\nB = ‸"),
     ],
 )
@@ -75,6 +76,25 @@ async def test_a_similar_place_is_another_place(scene, one, other):
     assert (await scene.show(one, "enable(user)")).text == "enable(user)"
     shown = await scene.show(other, "disable(user)")
     assert (shown.text, len(shown.requests)) == ("disable(user)", 1)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "then"),
+    [
+        ("def f(a):\n    return g(‸)\n", "def f( a ):\n\n    return g(‸)\n", "a, b"),
+        ("x = 1  # one\ny = 2\nz = ‸", "x = 1\ny = 2\nz = ‸", "x + y"),
+    ],
+)
+async def test_blank_lines_white_space_and_far_comments_make_no_other_place(scene, one, other, then):
+    assert (await scene.show(one, then, uri="file:///w/one.py")).text == then
+    shown = await scene.show(other, "something_else", uri="file:///w/other.py")
+    assert (shown.text, shown.requests) == (then, [])
+
+
+async def test_another_depth_is_the_same_place_indented_anew(scene):
+    assert (await scene.show("if deep:\n    ‸", "b()\n    c()", uri="file:///w/one.py")).text == "b()\n    c()"
+    shown = await scene.show("if deep:\n        ‸", "something_else", uri="file:///w/other.py")
+    assert (shown.text, shown.requests) == ("b()\n        c()", [])
 
 
 async def test_another_language_is_another_place(scene):

@@ -116,7 +116,11 @@ def test_one_prediction_is_learned_from_once():
 
 
 def test_the_engines_latency_is_a_moving_average():
-    assert 50 < Rhythm().with_engine(50).engine_ms < Rhythm().engine_ms
+    assert Rhythm().with_engine(50).engine_ms == 50, "nothing was known before"
+    slow = Rhythm().with_engine(50)
+    for _ in range(20):
+        slow = slow.with_engine(50)
+    assert 50 < slow.with_engine(1000).engine_ms < 300
 
 
 @pytest.mark.parametrize("gap_ms", [-5.0, 0.0, float("inf"), float("nan"), 1e12])

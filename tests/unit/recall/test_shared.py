@@ -42,6 +42,7 @@ class Team:
         self.told = []
         self.clock = Clock()
         self.tier = Shared(url, ttl_s=how.pop("ttl_s", 60), warn=self.told.append, now=self.clock, **how)
+        self.tier.open()
 
     async def settled(self):
         """Nothing is on its way."""
