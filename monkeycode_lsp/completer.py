@@ -279,9 +279,12 @@ class Completer:
 
     def _start(self, ask: Ask, window: Window, model: Model, *, background: bool = False) -> Generation:
         scope, uri = self._scope(model, ask), ask.snapshot.uri
-        draft = self._recall.near.draft(scope.own, window) if self.settings.cache.enabled else ""
+        draft = self._recall.near.draft(scope.own, window) if self._uses_drafts(model) else ""
         rendered = self._shaping.prompt(uri, window, model, draft=draft, background=background)
         return self._generations.start(uri, rendered, window, self._shaping.plan(window), scope, background=background)
+
+    def _uses_drafts(self, model: Model | None) -> bool:
+        return model is not None and model.verifies_drafts and self.settings.cache.enabled
 
     def _finished(self, uri: str, generation: Generation) -> None:
         """A stream has ended, whether somebody waited for it or not: learn from it, and remember what it said."""
@@ -295,6 +298,8 @@ class Completer:
         text = self._shaping.cleaned(generation).text
         if text and self.settings.cache.enabled:
             self._recall.keep(uri, generation.scope, generation.window, Suggestion(text, confidence=generation.confidence))
+            if self._uses_drafts(self._model):
+                self._recall.near.add(generation.scope.own, generation.window, text)
 
     def _recalled(self, ask: Ask, window: Window) -> Suggestion | None:
         if self._model is None or not self.settings.cache.enabled:
@@ -355,7 +360,7 @@ class Completer:
         """Another document than before: what is in that one may help in this one."""
         self._scale.working_on(snapshot.uri)
         before, self._last = self._last, snapshot
-        if self._model is None or before is None or before.uri == snapshot.uri:
+        if self._model is None or not self._uses_drafts(self._model) or before is None or before.uri == snapshot.uri:
             return
         scope = Scope(self._model.fingerprint, self._shaping.fingerprint, before.workspace)
         self._recall.near.learn(scope.own, before.uri, before.language, before.lines)

@@ -13,7 +13,9 @@ from monkeycode_lsp.generation import Generation
 
 
 class Shaping:
-    """Of one configuration; holds no state."""
+    """Of one configuration."""
+
+    # The mutable state is the answer that was cleaned last: when a stream ends, it is kept and shown, and both want it clean.
 
     def __init__(self, settings: config.Config) -> None:
         completion = settings.completion
@@ -27,6 +29,8 @@ class Shaping:
             repeat_penalty=completion.repeat_penalty,
         )
         parts = (settings.template, settings.completion, settings.context)
+        self._last: tuple[Generation, int, bool, bool] | None = None
+        self._cleaned = filters.Cleaned("")
         self.fingerprint = hashlib.blake2b(msgspec.json.encode(parts), digest_size=8).hexdigest()
         """Of every setting that could change an answer."""
 
@@ -53,9 +57,13 @@ class Shaping:
         `explicit`: the user asked by key, so filters of taste are off.
         """
         text = generation.text
+        asked = (generation, len(text), generation.whole, explicit)
+        if self._last == asked:
+            return self._cleaned
         if (generation.finish is Finish.LENGTH or not generation.whole) and "\n" in text.strip("\n"):
             text = text[: text.rstrip("\n").rfind("\n")]  # the last line is only a part of what it would be
-        return filters.explained(text, generation.window, plan=generation.plan, explicit=explicit)
+        self._last, self._cleaned = asked, filters.explained(text, generation.window, plan=generation.plan, explicit=explicit)
+        return self._cleaned
 
     def fitted(self, kept: Suggestion, window: Window, *, explicit: bool) -> Suggestion | None:
         """What was remembered, for the text around the cursor as it is now; what is typed through was cleaned as a whole."""

@@ -29,6 +29,8 @@ class Model(msgspec.Struct, frozen=True):
     takes_background: bool = False
     """Whether it does work that nobody waits for (see `Priority`) without holding up what somebody waits for;
     a prompt with `max_tokens` 0 is only read, so that the next one finds it in the KV cache."""
+    verifies_drafts: bool = False
+    """Whether `Prompt.draft` is of use to it."""
 
 
 class Engine(Protocol):

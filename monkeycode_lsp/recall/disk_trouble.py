@@ -112,14 +112,18 @@ def of(error: BaseException) -> Trouble:
 
 def sentence(trouble: Trouble, folder: Path, error: BaseException) -> str:
     """For the user; empty where there is nothing to tell."""
+    return "  ".join(filter(None, told(trouble, folder, error)))
+
+
+def told(trouble: Trouble, folder: Path, error: BaseException) -> tuple[str, str]:
+    """What is wrong and what mends it; both empty where there is nothing to tell."""
     words = _WORDS.get(trouble)
     if words is None:
-        return ""
+        return "", ""
     cause = _root(error)
     why = (cause.strerror if isinstance(cause, OSError) else None) or str(cause)
     # File names may hold bytes that are no text, and what is said must be text.
-    what = words.what.format(folder=folder, why=why).encode("utf-8", "replace").decode()
-    return f"{what}  {words.remedy}"
+    return words.what.format(folder=folder, why=why).encode("utf-8", "replace").decode(), words.remedy
 
 
 def _root(error: BaseException) -> BaseException:

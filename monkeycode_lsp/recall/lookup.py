@@ -55,7 +55,8 @@ class _Spot(msgspec.Struct, frozen=True):
 class Recall:
     """Table, memory, and the tiers beyond; near hits and what became of what was shown beside them."""
 
-    # The mutable state is that of its parts, the workspaces' identities and the tasks that find them out.
+    # The mutable state is that of its parts, the last place that was made, the workspaces' identities and the tasks
+    # that find them out.
 
     def __init__(
         self,
@@ -71,6 +72,7 @@ class Recall:
         self._memory = memory
         self._tiers = tuple(tiers)
         self._identify = identify
+        self._last: _Spot | None = None
         self._identities: dict[str, str] = {}
         self._identifying: dict[str, asyncio.Task[None]] = {}
 
@@ -83,7 +85,7 @@ class Recall:
         if found is not None and isinstance(found.made, Finished):
             origin = Origin.TYPED_THROUGH if found.rest.n_typed else Origin.MEMORY
             return msgspec.structs.replace(found.made.suggestion, text=found.rest.text, origin=origin)
-        spot = _Spot(uri, scope, window, signature.place(window))
+        spot = self._spot(uri, scope, window)
         kept = self._memory.get(spot.key)
         return self._suggestion(spot, kept, Origin.MEMORY) if kept is not None else None
 
@@ -94,7 +96,7 @@ class Recall:
             await asyncio.sleep(for_s)
             return None
         began = clock.now()
-        spot = _Spot(uri, scope, window, signature.place(window))
+        spot = self._spot(uri, scope, window)
         asked = {asyncio.create_task(tier.get(self._key(tier, spot))): tier for tier in tiers}
         try:
             while asked:
@@ -118,7 +120,7 @@ class Recall:
         """Remember a finished, non-empty, cleaned suggestion."""
         if not suggestion.text.strip():
             return
-        spot = _Spot(uri, scope, window, signature.place(window))
+        spot = self._spot(uri, scope, window)
         kept = Record(
             version=record.VERSION,
             text=suggestion.text,
@@ -128,7 +130,6 @@ class Recall:
             settings=scope.settings,
         )
         self.table.put(uri, Finished(scope, window, suggestion))
-        self.near.add(scope.own, window, suggestion.text)
         self._memory.put(spot.key, kept)
         for tier in self._tiers:
             if self._knows(tier, scope):
@@ -151,6 +152,12 @@ class Recall:
         for task in self._identifying.values():
             task.cancel()
         await asyncio.gather(*(tier.aclose() for tier in self._tiers))
+
+    def _spot(self, uri: str, scope: Scope, window: Window) -> _Spot:
+        """The same window is looked up, looked further for and kept, one after the other: its place is made once."""
+        if self._last is None or self._last.window is not window or (self._last.uri, self._last.scope) != (uri, scope):
+            self._last = _Spot(uri, scope, window, signature.place(window))
+        return self._last
 
     def _suggestion(self, spot: _Spot, kept: Record, origin: Origin) -> Suggestion | None:
         if (kept.engine, kept.settings) != (spot.scope.engine, spot.scope.settings):

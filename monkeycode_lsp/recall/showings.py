@@ -8,6 +8,7 @@ accepted counts as never shown.
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Iterable
 from typing import TypeVar
 
 import msgspec
@@ -26,7 +27,8 @@ _AFTER = agreement.ENOUGH_AFTER
 _ENOUGH = 100
 """Of those before the cursor, so many must agree: two places of one suggestion are some letters apart."""
 _TELLING = 12
-"""Characters."""
+_AT_LEAST = 40
+"""Characters of the text, and of what is before it: quick to look for, and mostly enough to tell two places apart."""
 _A_KEY = 1
 """What comes letter by letter is taken back letter by letter, which says nothing."""
 
@@ -89,8 +91,6 @@ class Showings:
         if before is not None and before.here == here and text.startswith(before.text):
             # It was still being made.
             origin, base = _grown(before.origin, before.text, text), _grown(before.base, before.text, text)
-        else:
-            origin = self._known(origin) or origin
         _keep(self._standing, uri, _Standing(origin, base, here, text), MOST_DOCUMENTS)
 
     def saw(self, uri: str, now: Window) -> None:
@@ -106,7 +106,7 @@ class Showings:
             follows = _Origin(here, left.text) if base.text.endswith(left.text) else base
             _keep(self._standing, uri, _Standing(standing.origin, follows, here, left.text), MOST_DOCUMENTS)
         elif left is not None or agreement.taken(standing.here, standing.text, now, enough=_ENOUGH):
-            self._verdicts.pop(standing.origin, None)
+            self._forgive(standing.origin)
             if len(standing.text) > _A_KEY:
                 _keep(self._taken, uri, _Taken(standing, is_reported=False), MOST_DOCUMENTS)
         else:
@@ -120,7 +120,7 @@ class Showings:
             return
         standing = self._standing.pop(uri, None)
         if standing is not None:
-            self._verdicts.pop(standing.origin, None)
+            self._forgive(standing.origin)
             _keep(self._taken, uri, _Taken(standing, is_reported=True), MOST_DOCUMENTS)
 
     def rejected(self, uri: str) -> None:
@@ -131,11 +131,14 @@ class Showings:
 
     def tired(self, now: Window, text: str) -> bool:
         """Whether `text` was shown here so often, and never taken, that it should not be shown again."""
-        origin = self._known(_Origin(_place(now), text))
+        unwanted = [origin for origin, verdict in self._verdicts.items() if self._is_unwanted(verdict)]
+        origin = _known(_Origin(_place(now), text), unwanted)
         if origin is None:
             return False
         self._verdicts.move_to_end(origin)
-        verdict = self._verdicts[origin]
+        return True
+
+    def _is_unwanted(self, verdict: _Verdict) -> bool:
         return verdict.is_rejected or verdict.n_contradicted + verdict.was_left >= self._most
 
     def forget(self, uri: str = "") -> None:
@@ -145,6 +148,9 @@ class Showings:
         for known in (self._standing, self._taken):
             for other in [other for other in known if uri in ("", other)]:
                 del known[other]
+
+    def _forgive(self, shown: _Origin) -> None:
+        self._verdicts.pop(_known(shown, self._verdicts) or shown, None)
 
     def _see_undo(self, uri: str, now: Window) -> None:
         taken = self._taken.get(uri)
@@ -159,28 +165,27 @@ class Showings:
             self._judge(uri, taken.standing, is_rejected=True)
 
     def _judge(self, uri: str, standing: _Standing, *, was_left: bool = False, is_rejected: bool = False) -> None:
-        verdict = self._verdicts.get(standing.origin, _Verdict(uri))
+        origin = _known(standing.origin, self._verdicts) or standing.origin
+        verdict = self._verdicts.get(origin, _Verdict(uri))
         verdict = _Verdict(
             uri,
             verdict.n_contradicted + (not was_left and not is_rejected),
             verdict.was_left or was_left,
             verdict.is_rejected or is_rejected,
         )
-        _keep(self._verdicts, standing.origin, verdict, MOST_PLACES)
+        _keep(self._verdicts, origin, verdict, MOST_PLACES)
 
-    def _known(self, shown: _Origin) -> _Origin | None:
-        """The origin of what `shown` is a part of, or is all of."""
-        if shown in self._verdicts:
-            return shown
-        begins = _beginning(shown.text)
-        return next(
-            (
-                origin
-                for origin in reversed(self._verdicts)
-                if (begins in origin.text or _beginning(origin.text) in shown.text) and _is_same(origin, shown)
-            ),
-            None,
-        )
+
+def _known(shown: _Origin, among: Iterable[_Origin]) -> _Origin | None:
+    """The origin of what `shown` is a part of, or is all of."""
+    begins, before = _beginning(shown.text), shown.window.prefix
+    alike = [
+        origin
+        for origin in among
+        if (begins in origin.text or _beginning(origin.text) in shown.text)
+        and (origin.window.prefix[-_AT_LEAST:] in before or before[-_AT_LEAST:] in origin.window.prefix)
+    ]
+    return shown if shown in alike else next((origin for origin in reversed(alike) if _is_same(origin, shown)), None)
 
 
 def _beginning(text: str) -> str:

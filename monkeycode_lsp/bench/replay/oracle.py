@@ -96,6 +96,7 @@ class OracleEngine:
             fingerprint="oracle",
             context_tokens=8192,
             takes_background=self._background,
+            verifies_drafts=True,
         )
 
     async def stream(self, prompt: Prompt) -> AsyncGenerator[Chunk, None]:

@@ -17,6 +17,7 @@ def model(ready: wire.Ready, fingerprint: str) -> Model:
         fingerprint=fingerprint,
         context_tokens=ready.context_tokens,
         takes_background=True,
+        verifies_drafts=True,
     )
 
 
