@@ -13,7 +13,7 @@ from monkeycode_lsp.domain import Window
 from monkeycode_lsp.recall import closers
 
 LOOK_BACK = 128
-"""Characters of a suggestion that may have been typed already."""
+"""Characters that a running text may be behind what was typed; of what was said, all may be there already."""
 ENOUGH = 400
 """Characters before the cursor that must agree where two windows start at different lines."""
 ENOUGH_AFTER = 100
@@ -39,7 +39,7 @@ def rest(then: Window, text: str, now: Window, *, whole: bool, enough: int = ENO
 
     `whole`: nothing will be added to `text` any more.
     """
-    typed = between(then, now, enough=enough)
+    typed = between(then, now, most=len(text) + LOOK_BACK, enough=enough)
     if typed is None:
         return None
     shaped = _as_typed(then.prefix, text, typed)

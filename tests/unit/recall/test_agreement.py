@@ -147,11 +147,11 @@ def test_how_much_was_typed_does_not_count_the_editors_own_indentation():
     assert rest(at("f‸\n"), "(\n    a,\n    b)", at("f(\n        a,\n  ‸\n"), whole=True).n_typed == len("(\n    a,\n  ")
 
 
-def test_no_more_than_the_look_back_is_typed_through():
-    text = "x" * 300
-    most = agreement.LOOK_BACK
-    assert left("a‸\n", text, "a" + "x" * most + "‸\n") == "x" * (300 - most)
-    assert left("a‸\n", text, "a" + "x" * (most + 1) + "‸\n") is None
+def test_however_long_a_text_is_what_was_taken_of_it_is_known_and_a_running_one_is_not_followed_far():
+    text, most = "x" * 1_000, agreement.LOOK_BACK
+    assert left("a‸\n", text, "a" + "x" * 900 + "‸\n") == "x" * 100
+    assert agreement.rest(at("a‸\n"), "", at("a" + "x" * most + "‸\n"), whole=False) is not None
+    assert agreement.rest(at("a‸\n"), "", at("a" + "x" * (most + 1) + "‸\n"), whole=False) is None
 
 
 LINES = "".join(f"line {n} of the document\n" for n in range(40))
