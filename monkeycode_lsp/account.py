@@ -14,10 +14,10 @@ from monkeycode_lsp.observe.timing import Stages
 
 _SHOWN = {
     Origin.ENGINE: "Shown.",
-    Origin.ADOPTED: "Shown; the same request was already running.",
+    Origin.ADOPTED: "Shown; it was being worked out already.",
     Origin.TYPED_THROUGH: "Shown, the rest of what you are typing.",
     Origin.MEMORY: "Shown, remembered.",
-    Origin.DISK: "Shown, remembered from an earlier run.",
+    Origin.DISK: "Shown, remembered from another window or an earlier run.",
     Origin.SHARED: "Shown, remembered by the team's cache.",
 }
 
@@ -55,6 +55,8 @@ class Account:
         """Why nothing was said when the time was up."""
         if self.stages.ms.get("ready", 0.0) > self.stages.total_ms / 2:
             return "The engine was still starting for most of the time; the next request will be quicker."
+        if self.stages.ms.get("debounce", 0.0) > self.stages.total_ms / 2:
+            return "The wait for the next key took all the time there is (settings debounce.maxMs and completion.deadlineMs)."
         return "The engine did not answer in time (setting completion.deadlineMs)."
 
     def shows(self, suggestion: Suggestion) -> list[Suggestion]:

@@ -14,9 +14,9 @@ from typing import Any, BinaryIO
 from monkeycode_lsp import config, folders, transport
 from monkeycode_lsp.completer import Completer
 from monkeycode_lsp.engines import choose
-from monkeycode_lsp.errors import StorageError
+from monkeycode_lsp.errors import ConfigError, StorageError
 from monkeycode_lsp.observe.outcomes import FOLDER, Outcomes
-from monkeycode_lsp.recall.disk import Disk
+from monkeycode_lsp.recall import disk
 from monkeycode_lsp.recall.lookup import Recall
 from monkeycode_lsp.recall.memory import Memory
 from monkeycode_lsp.recall.shared import Shared
@@ -62,8 +62,11 @@ def make_recall(settings: config.Cache, report: Report) -> Recall:
     memory = Memory(most_bytes=settings.memory_bytes, ttl_s=settings.memory_ttl_seconds)
     tiers: list[Tier] = []
     if settings.enabled and settings.disk_ttl_seconds:
-        folder = Path(settings.directory).expanduser() if settings.directory else folders.cache() / "suggestions"
-        tiers.append(Disk(folder, ttl_s=settings.disk_ttl_seconds, most_bytes=settings.disk_bytes, warn=warn))
+        try:
+            folder = disk.folder(settings.directory)
+            tiers.append(disk.Disk(folder, ttl_s=settings.disk_ttl_seconds, most_bytes=settings.disk_bytes, warn=warn))
+        except ConfigError as exc:
+            report(exc)
     if settings.enabled and settings.shared_url and settings.shared_ttl_seconds:
         tiers.append(Shared(settings.shared_url, ttl_s=settings.shared_ttl_seconds, warn=warn))
     for tier in tiers:

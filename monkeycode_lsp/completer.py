@@ -24,7 +24,8 @@ from monkeycode_lsp.generations import Generations
 from monkeycode_lsp.look_ahead import LookAhead
 from monkeycode_lsp.observe.outcomes import Outcomes
 from monkeycode_lsp.read_ahead import ReadAhead
-from monkeycode_lsp.recall.agreement import between, rest
+from monkeycode_lsp.readiness import Readiness
+from monkeycode_lsp.recall.agreement import Rest, between, rest
 from monkeycode_lsp.recall.lookup import Recall
 from monkeycode_lsp.scale import READ_S, Scale
 from monkeycode_lsp.shaping import Shaping
@@ -47,7 +48,7 @@ _SHOWN_KNOWN = 256
 class Completer:
     """One configuration's pipeline.
 
-    The mutable state is that of its parts, the typing rhythm, the model once it is known, where the
+    The mutable state is that of its parts, the typing rhythm, where the
     last asks showed something, the last ask's snapshot, and the document that should be read next.
     """
 
@@ -71,6 +72,7 @@ class Completer:
         self._report = report
         self._gate = Gate(settings)
         self._shaping = Shaping(settings)
+        self._readiness = Readiness(engine)
         self._generations = Generations(engine, recall.table, self._finished)
         self._scale = Scale(settings, read_s=read_s)
         self._rhythm = debounce.Rhythm()
@@ -80,8 +82,6 @@ class Completer:
         self._opened: Snapshot | None = None
         self._last: Snapshot | None = None
         self._reading: asyncio.Task[None] | None = None
-        self._model: Model | None = None
-        self._ready: asyncio.Task[Model] | None = None
 
     async def complete(self, ask: Ask, *, n_nuls: int = 0) -> list[Suggestion]:
         """The suggestions to show, best first; empty if there is nothing to show."""
@@ -124,8 +124,8 @@ class Completer:
         log.stages.end("gate")
         if rule:
             self._generations.leave(uri)
-            if self._model is not None:
-                self._read_ahead.resting(uri, window, self._model)
+            if self._readiness.model is not None:
+                self._read_ahead.resting(uri, window, self._readiness.model)
             return log.nothing(OutcomeKind.GATED, rule)
         kept = self._recalled(ask, window)
         log.stages.end("recall")
@@ -136,10 +136,10 @@ class Completer:
     async def _answer(self, ask: Ask, window: Window, log: Account) -> list[Suggestion]:
         """What no finished suggestion answers: by a generation that runs, by the tiers beyond, or by a new one."""
         until = clock.now() + self.settings.completion.deadline_ms / 1e3 - log.stages.total_ms / 1e3
-        due = clock.now() + debounce.delay_ms(ask, window, self._rhythm, self.settings.debounce) / 1e3
+        due = min(until, clock.now() + debounce.delay_ms(ask, window, self._rhythm, self.settings.debounce) / 1e3)
         self._rhythm = self._rhythm.with_asked(ask, window)
         self._read_ahead.moved()
-        generation = await self._follow(ask, window, due)
+        generation = await self._follow(ask, window, due, until)
         if generation is not None:
             await self._wait(ask, window, generation, until)
             if generation.running or self._goes_on(ask, window, generation):
@@ -149,30 +149,31 @@ class Completer:
         log.stages.end("debounce")
         if kept is not None:
             return self._show(ask, window, kept, log)
+        if clock.now() >= until:
+            return log.nothing(OutcomeKind.EMPTY, log.why_late())
         return await self._generate(ask, window, log, until)
 
-    async def _follow(self, ask: Ask, window: Window, due: float) -> Generation | None:
+    async def _follow(self, ask: Ask, window: Window, due: float, until: float) -> Generation | None:
         """The running generation that agrees; one that has not come as far as the user is waited for until it has.
 
         Until `due`, when another one could begin, that costs nothing; after it only what comes soon is worth it.
         """
-        if self._model is None:
+        if self._readiness.model is None:
             return None
         uri = ask.snapshot.uri
-        adopted = self._generations.adopt(uri, self._scope(self._model, ask), window)
+        adopted = self._generations.adopt(uri, self._scope(self._readiness.model, ask), window)
         if adopted is None:
             return None
         generation, so_far = adopted
         if so_far.decided:
             return generation
 
-        def decided() -> bool:
-            found = rest(generation.window, generation.text, window, whole=generation.whole)
-            return found is None or found.decided
+        def left() -> Rest | None:
+            return rest(generation.window, generation.text, window, whole=generation.whole)
 
-        await self._until(generation, max(due, self._worth_following(generation, window)), decided)
-        found = rest(generation.window, generation.text, window, whole=generation.whole)
-        if found is not None and found.decided and (generation.running or generation.whole):
+        follow_until = min(until, max(due, self._worth_following(generation, window)))
+        await self._until(generation, follow_until, lambda: (now := left()) is None or now.decided)
+        if (found := left()) is not None and found.decided and (generation.running or generation.whole):
             return generation
         self._generations.leave(uri)
         return None
@@ -189,14 +190,14 @@ class Completer:
 
     async def _debounce(self, ask: Ask, window: Window, for_s: float) -> Suggestion | None:
         """Wait for the next key; the tiers beyond this process are asked meanwhile."""
-        if self._model is None or not self.settings.cache.enabled:
+        if self._readiness.model is None or not self.settings.cache.enabled:
             await asyncio.sleep(for_s)
             return None
-        kept = await self._recall.look_further(ask.snapshot.uri, self._scope(self._model, ask), window, for_s=for_s)
+        kept = await self._recall.look_further(ask.snapshot.uri, self._scope(self._readiness.model, ask), window, for_s=for_s)
         return self._shaping.fitted(kept, window, explicit=ask.trigger is Trigger.INVOKED) if kept is not None else None
 
     async def _generate(self, ask: Ask, window: Window, log: Account, until: float, *, may_shorten: bool = True) -> list[Suggestion]:
-        model = await self._await_model(until)
+        model = await self._readiness.wait(until)
         log.stages.end("ready")
         self._generations.make_way()
         generation = self._start(ask, window, model)
@@ -229,7 +230,7 @@ class Completer:
             return False
         cleaned = self._shaping.cleaned(generation, explicit=ask.trigger is Trigger.INVOKED)
         found = rest(generation.window, cleaned.text, window, whole=True) if cleaned.text else None
-        return found is not None and bool(found.text) or generation.window == window
+        return (found is not None and bool(found.text)) or generation.window == window
 
     def _usable(self, generation: Generation, window: Window) -> bool:
         if "\n" not in generation.text.strip("\n"):
@@ -268,7 +269,7 @@ class Completer:
 
     def _prepare_next(self, ask: Ask, window: Window, text: str) -> None:
         """Work out what comes after the suggestion, as if it had been taken; at least read what was not asked for."""
-        uri, model = ask.snapshot.uri, self._model
+        uri, model = ask.snapshot.uri, self._readiness.model
         if model is None or not self.settings.cache.enabled or self._recall.table.all_running(uri):
             return
         after = msgspec.structs.replace(window, prefix=window.prefix + text)
@@ -298,33 +299,18 @@ class Completer:
         text = self._shaping.cleaned(generation).text
         if text and self.settings.cache.enabled:
             self._recall.keep(uri, generation.scope, generation.window, Suggestion(text, confidence=generation.confidence))
-            if self._uses_drafts(self._model):
+            if self._uses_drafts(self._readiness.model):
                 self._recall.near.add(generation.scope.own, generation.window, text)
 
     def _recalled(self, ask: Ask, window: Window) -> Suggestion | None:
-        if self._model is None or not self.settings.cache.enabled:
+        if self._readiness.model is None or not self.settings.cache.enabled:
             return None
-        scope = self._scope(self._model, ask)
+        scope = self._scope(self._readiness.model, ask)
         kept = self._recall.find(ask.snapshot.uri, scope, window)
         fitting = self._shaping.fitted(kept, window, explicit=ask.trigger is Trigger.INVOKED) if kept is not None else None
         if fitting is not None:
             self._generations.leave_astray(ask.snapshot.uri, scope, window, coming=fitting.text)
         return fitting
-
-    async def _await_model(self, until: float) -> Model:
-        """The model, waiting for it no longer than that; getting ready goes on without us."""
-        if self._ready is None:
-            self._ready = asyncio.create_task(self._engine.ready())
-        ready = self._ready
-        await asyncio.wait({ready}, timeout=max(0.0, until - clock.now()))
-        if not ready.done():
-            raise EngineBusyError("The engine is still starting.")
-        if self._ready is ready:
-            self._ready = None  # asked again each time: an engine that died gets ready again, for one that lives it is cheap
-        if ready.cancelled():  # by `retire`, not by our caller
-            raise EngineBusyError("The settings changed while the engine was starting.")
-        self._model = ready.result()
-        return self._model
 
     def _window(self, ask: Ask) -> Window:
         return windows.around(ask.snapshot, self.settings.context, ask.selected, scale=self._scale.value)
@@ -339,7 +325,7 @@ class Completer:
         if not self.settings.enabled or self.settings.engine == "off":
             return
         try:
-            await self._await_model(clock.now() + 3600)
+            await self._readiness.wait(clock.now() + 3600)
             self._read_opened()
         except MonkeyCodeError as exc:
             if not isinstance(exc, EngineBusyError):
@@ -352,17 +338,17 @@ class Completer:
             self._read_opened()
 
     def _read_opened(self) -> None:
-        if self._opened is not None and self._model is not None:
-            self._read_ahead.opened(self._opened, self._model, scale=self._scale.value)
+        if self._opened is not None and self._readiness.model is not None:
+            self._read_ahead.opened(self._opened, self._readiness.model, scale=self._scale.value)
             self._opened = None
 
     def _works_on(self, snapshot: Snapshot) -> None:
         """Another document than before: what is in that one may help in this one."""
         self._scale.working_on(snapshot.uri)
         before, self._last = self._last, snapshot
-        if self._model is None or not self._uses_drafts(self._model) or before is None or before.uri == snapshot.uri:
+        if self._readiness.model is None or not self._uses_drafts(self._readiness.model) or before is None or before.uri == snapshot.uri:
             return
-        scope = Scope(self._model.fingerprint, self._shaping.fingerprint, before.workspace)
+        scope = Scope(self._readiness.model.fingerprint, self._shaping.fingerprint, before.workspace)
         self._recall.near.learn(scope.own, before.uri, before.language, before.lines)
         if self._reading is None or self._reading.done():
             self._reading = asyncio.create_task(self._read_near())
@@ -408,8 +394,8 @@ class Completer:
         self._look_ahead.aclose()
         self._generations.leave()
         close_engine = successor is None or successor.engine is not self._engine
-        if self._ready is not None and close_engine:
-            self._ready.cancel()
+        if close_engine:
+            self._readiness.cancel()
         await self._generations.aclose()
         if successor is None or successor.recall is not self._recall:
             await self._recall.aclose()

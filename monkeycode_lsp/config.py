@@ -124,22 +124,22 @@ class Debounce(msgspec.Struct, frozen=True, rename="camel"):
     """How long an automatic ask waits for the next key."""
 
     mode: Literal["adaptive", "fixed", "off"] = "adaptive"
-    """adaptive: between both bounds, by the user's rhythm; fixed: `maxMs`."""
+    """adaptive: until you are likely to pause, by your rhythm and what you type; fixed: always `maxMs`; off: no wait."""
     min_ms: Milliseconds = 0
-    """Least wait."""
+    """Adaptive: the least wait after a key."""
     max_ms: Milliseconds = 300
-    """Longest wait."""
+    """Longest wait after a key; what your editor waits by itself counts."""
 
 
 class LookAhead(msgspec.Struct, frozen=True, rename="camel"):
     """What is worked out before anybody asks for it."""
 
     mode: Literal["auto", "on", "off"] = "auto"
-    """The next suggestion, as if the shown one had been accepted. auto: on this machine's engine, unless it runs on battery; on: at endpoints too, which may cost money."""
+    """The next suggestion is worked out while you read one, as if you had taken it. auto: by the compiled engine, and not on battery; on: also on battery and at endpoints, which may cost money; off: never."""
     share: Annotated[float, Meta(ge=0, le=1)] = 0.3
-    """Most of the engine's time that it may take."""
+    """Most of the engine's time that this may take, from 0 (none) to 1 (all of it)."""
     read: bool = True
-    """Let this machine's engine read a document that was opened, or the place where the cursor rests."""
+    """Let the compiled engine read a document when you open it, and the place where your cursor rests: the answer is quicker then."""
 
 
 class Completion(msgspec.Struct, frozen=True, rename="camel"):
@@ -188,19 +188,19 @@ class Cache(msgspec.Struct, frozen=True, rename="camel"):
     """Recall: suggestions worth using again."""
 
     enabled: bool = True
-    """Use suggestions again."""
+    """Show at once what is known already. Off: each suggestion is made anew, and no next one is worked out."""
     directory: str = ""
-    """Where they are kept on disk; empty: the user's cache folder."""
+    """Folder on this machine's disk for suggestions; empty: the one that `monkeycode cache` shows."""
     memory_ttl_seconds: Seconds = 300
-    """How long they are good in memory."""
+    """How long a suggestion is good in the memory of its window."""
     memory_bytes: Positive = 16_777_216
-    """How much memory they may take."""
+    """How much memory they may take in each window."""
     disk_ttl_seconds: Seconds = 604_800
-    """How long they are good on disk; 0: nothing is kept there."""
+    """How long one is good on disk, for all your windows; 0: nothing is kept there."""
     disk_bytes: Positive = 268_435_456
-    """How much of the disk they may take."""
+    """About how much of the disk they may take; the oldest go first."""
     shared_url: str = ""
-    """A Redis or Valkey that a team shares, such as `rediss://:password@host:6379/0`."""
+    """A Redis or Valkey that a team shares, such as `rediss://:password@host:6379/0`; empty: none."""
     shared_ttl_seconds: Seconds = 3_600
     """How long they are good there; 0: nothing is kept there."""
     showings: Annotated[int, Meta(ge=0, le=1000)] = 3

@@ -52,9 +52,7 @@ class Rhythm(msgspec.Struct, frozen=True):
     def with_engine(self, engine_ms: float, *, weight: float = 0.2) -> Rhythm:
         """Learn from one answer; the first ones count more, for before them nothing is known."""
         weight = max(weight, 1.0 / (self.n_answers + 1))
-        return msgspec.structs.replace(
-            self, engine_ms=self.engine_ms + weight * (engine_ms - self.engine_ms), n_answers=self.n_answers + 1
-        )
+        return msgspec.structs.replace(self, engine_ms=self.engine_ms + weight * (engine_ms - self.engine_ms), n_answers=self.n_answers + 1)
 
     def with_asked(self, ask: Ask, window: Window) -> Rhythm:
         """Remember what is predicted for this ask; the next key tells whether it was right."""

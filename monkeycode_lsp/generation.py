@@ -40,6 +40,8 @@ class Generation:
         """From the start to the first text."""
         self.n_waiting = 0
         """Asks that wait for it; at zero it may be stopped."""
+        self.n_waited = 0
+        """How often an ask has begun to wait for it."""
         self._n_tokens = 0
         self._logprob = 0.0
         self._n_scored = 0
@@ -74,6 +76,7 @@ class Generation:
         Cancelling the waiter leaves the generation alone.
         """
         self.n_waiting += 1
+        self.n_waited += 1
         try:
             while self.running and not (enough is not None and enough()) and (left := until - clock.now()) > 0:
                 await self._hear(left, every=enough is not None)

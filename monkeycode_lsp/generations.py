@@ -59,7 +59,8 @@ class Generations:
         `coming`: what is shown at the window; what was begun as if it had been taken already stays.
         """
         for made in self._table.astray(uri, scope, window):
-            if coming and made.window.suffix == window.suffix and made.window.prefix.endswith(window.prefix[-_TAIL:] + coming):
+            is_ahead = isinstance(made, Generation) and made.background and bool(coming)
+            if is_ahead and made.window.suffix == window.suffix and made.window.prefix.endswith(window.prefix[-_TAIL:] + coming):
                 continue
             self._table.discard(uri, made)
             self._stop(made)
@@ -77,9 +78,12 @@ class Generations:
 
     def unwanted_soon(self, generation: Generation) -> None:
         """Its ask was cancelled: unless another one comes, it ends."""
+        if generation.n_waiting:
+            return
+        n_waited = generation.n_waited
 
         def check() -> None:
-            if generation.n_waiting == 0:
+            if generation.n_waited == n_waited:
                 self._stop(generation)
 
         asyncio.get_running_loop().call_later(GRACE_S, check)

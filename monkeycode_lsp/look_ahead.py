@@ -35,7 +35,7 @@ class LookAhead:
 
     def allows(self, model: Model) -> bool:
         """Whether to begin now."""
-        if self._mode == "off" or self._share == 0.0:
+        if self._mode == "off":
             return False
         if self._mode == "auto" and not model.takes_background:
             return False

@@ -24,6 +24,7 @@ COMMANDS = {
     "why": Lazy("monkeycode_lsp.cli.why:why", "Why the last suggestions came, or did not."),
     "benchmark": Lazy("monkeycode_lsp.cli.benchmark:benchmark", "Measure the server and the local engine on this machine."),
     "replay": Lazy("monkeycode_lsp.cli.replay:replay", "Measure the server on recorded typing; record your own."),
+    "cache": Lazy("monkeycode_lsp.cli.cache:cache", "Show what is kept of suggestions, and where; remove it."),
     "config": Lazy("monkeycode_lsp.cli.config:config", "Show the settings, their schema and their files."),
     "completion": Lazy("monkeycode_lsp.cli.completion:completion", "Print the script that completes commands in your shell."),
 }

@@ -16,7 +16,7 @@ import msgspec
 
 import monkeycode_lsp
 from monkeycode_lsp import config, folders
-from monkeycode_lsp.cli import answering, runtimes, terminal, tuning
+from monkeycode_lsp.cli import answering, cache, runtimes, stored, terminal, tuning
 from monkeycode_lsp.cli.runtimes import Runtime
 from monkeycode_lsp.engines import choose
 from monkeycode_lsp.engines.local import advice
@@ -52,17 +52,28 @@ class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
 async def run_all(settings: config.Config, problems: Sequence[str], *, quick: bool = False) -> tuple[Finding, ...]:
     """All findings, in the order in which to read them.  `quick`: no model is loaded for them."""
     kind = choose.kind(settings)
-    model, found, answers, kept, machine = await asyncio.gather(
+    model, found, answers, kept, recalled, machine = await asyncio.gather(
         asyncio.to_thread(check_model, settings.local, needed=kind == "local"),
         runtimes.look(settings.local, test=kind == "local" and not quick),  # self-tests load the model
         check_endpoints(settings.remote, needed=kind == "remote"),
         asyncio.to_thread(check_folders),
+        asyncio.to_thread(check_caches, settings.cache),
         asyncio.to_thread(hardware.probe),
     )
     tested = check_runtimes(found, settings.local, needed=kind == "local")
     usable = _usable(found, settings.local)
     tuned = await check_tuning(settings, machine, usable[0], measure=not quick) if kind == "local" and usable else ()
-    return (check_python(), check_engine(kind, settings, found), *tested, model, *tuned, *answers, *check_settings(problems), *kept)
+    return (
+        check_python(),
+        check_engine(kind, settings, found),
+        *tested,
+        model,
+        *tuned,
+        *answers,
+        *check_settings(problems),
+        *kept,
+        *recalled,
+    )
 
 
 async def check_tuning(settings: config.Config, machine: hardware.Hardware, runtime: Runtime, *, measure: bool) -> list[Finding]:
@@ -207,3 +218,19 @@ def _folder(name: str, folder: Path) -> Finding:
         remedy = "Make it writable, or set MONKEYCODE_HOME to a folder that is."
         return Finding(f"folder for {name}", State.BROKEN, f"{folder} cannot be written: {exc.strerror or exc}", remedy)
     return Finding(f"folder for {name}", State.OK, str(folder))
+
+
+def check_caches(settings: config.Cache) -> list[Finding]:
+    """Where suggestions are kept for later.  None is needed: without them suggestions come, only not as fast."""
+    on_disk, team = stored.on_disk(settings), stored.team(settings)
+    subject = "suggestions on disk"
+    if on_disk.trouble:
+        findings = [Finding(subject, State.WARNING, on_disk.trouble, on_disk.remedy)]
+    elif on_disk.off:
+        findings = [Finding(subject, State.NOTE, f"off: {on_disk.off}")]
+    else:
+        findings = [Finding(subject, State.OK, f"{cache.amount(on_disk)}; in {on_disk.folder}")]
+    if team is not None:
+        state = State.WARNING if team.trouble else State.NOTE if team.off else State.OK
+        findings.append(Finding("team's cache", state, cache.team_found(team), team.remedy))
+    return findings

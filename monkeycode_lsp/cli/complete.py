@@ -119,8 +119,10 @@ async def _complete(resolved: config.Config, ask: Ask, n_nuls: int, heard: Heard
     outcomes = Outcomes()
     patient = msgspec.structs.replace(resolved.completion, deadline_ms=round((_LOADING_S + _ANSWER_S) * 1e3))
     completer = Completer(
-        settings=msgspec.structs.replace(resolved, completion=patient),
+        # Nobody will ask for what comes next.
+        settings=msgspec.structs.replace(resolved, completion=patient, look_ahead=config.LookAhead(mode="off", read=False)),
         engine=Overheard(choose.engine(resolved, problems.append), heard),
+        # Nothing of earlier runs: whoever asks here wants to see what the engine says, or why it says nothing.
         recall=Recall(Memory(most_bytes=resolved.cache.memory_bytes, ttl_s=resolved.cache.memory_ttl_seconds)),
         turn=Turn(),
         outcomes=outcomes,

@@ -14,7 +14,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from monkeycode_lsp import folders
 from monkeycode_lsp.domain import Origin
+from monkeycode_lsp.errors import ConfigError
 from monkeycode_lsp.recall.record import Record
 from monkeycode_lsp.recall.tier import Warn
 
@@ -32,6 +34,16 @@ _MOST_JOBS = 64
 T = TypeVar("T")
 
 _Job = Callable[["Keeper"], None]
+
+
+def folder(directory: str) -> Path:
+    """The one that the setting `cache.directory` means.  Raises `ConfigError`."""
+    if not directory:
+        return folders.cache() / "suggestions"
+    try:
+        return Path(directory).expanduser()
+    except RuntimeError as exc:
+        raise ConfigError("`cache.directory` begins with a home folder that does not exist.", remedy="Write the whole path.") from exc
 
 
 class Disk:

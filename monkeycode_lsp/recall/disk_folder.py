@@ -11,22 +11,10 @@ import secrets
 import sys
 from pathlib import Path
 
-from monkeycode_lsp import folders
-from monkeycode_lsp.errors import ConfigError
 from monkeycode_lsp.recall.disk_trouble import Trouble, TroubleError
 
 SECRET = "secret"  # noqa: S105 - a file name
 _N_BYTES = 32
-
-
-def chosen(directory: str) -> Path:
-    """The folder that the setting `cache.directory` means.  Raises `ConfigError`."""
-    if not directory:
-        return folders.cache() / "suggestions"
-    try:
-        return Path(directory).expanduser()
-    except RuntimeError as exc:
-        raise ConfigError("`cache.directory` begins with the home of a user who has none.", remedy="Write the whole path.") from exc
 
 
 def prepare(folder: Path) -> None:
@@ -41,7 +29,10 @@ def prepare(folder: Path) -> None:
 def check(folder: Path) -> None:
     """See that it is there, and this user's.  Raises `OSError` and `TroubleError`."""
     # A link to a folder of the user's own is fine, so what counts is where it leads.
-    found = folder.stat()
+    try:
+        found = folder.stat()
+    except ValueError as exc:  # as above
+        raise OSError(errno.EINVAL, str(exc)) from exc
     if sys.platform == "win32":
         return  # the user's own folders are private there
     if found.st_uid != os.geteuid():

@@ -22,6 +22,8 @@ from monkeycode_lsp.recall.record import MOST_BYTES, Record, decode, encode
 
 FILE = "suggestions.db"
 """Not the library's own name: a folder that another program uses with it is left alone."""
+DAMAGED = "suggestions.damaged"
+"""Where a damaged one is set aside."""
 _OPEN_LOCK_S = 5.0
 """Several windows may begin at once, each with some fifty small statements."""
 _LOCK_S = 2.0
@@ -163,7 +165,7 @@ class Store:
         """Keep the damaged database, the newest only, for whoever wants to look at it."""
         if self._is_ours():  # else another window was faster
             # A journal that it leaves behind is no danger: SQLite deletes it when it meets an empty database beside it.
-            self._path.replace(self._path.with_suffix(".damaged"))
+            self._path.replace(self._folder / DAMAGED)
 
     def _name(self, key: bytes) -> bytes:
         return hashlib.blake2b(key, key=self._secret, digest_size=16, person=b"name").digest()

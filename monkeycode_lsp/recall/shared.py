@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from monkeycode_lsp import clock
 from monkeycode_lsp.domain import Origin
 from monkeycode_lsp.errors import ConfigError
+from monkeycode_lsp.models.package_client import install_line
 from monkeycode_lsp.recall import address, breaker, record
 from monkeycode_lsp.recall.breaker import Breaker
 from monkeycode_lsp.recall.record import Record
@@ -196,7 +197,8 @@ class Shared:
         try:
             return await asyncio.to_thread(_open, self._address)
         except ImportError:
-            self._give_up("`cache.sharedUrl` needs the package redis: pip install 'monkeycode-lsp[shared]'. Suggestions are not shared.")
+            line = install_line("shared")
+            self._give_up(f"`cache.sharedUrl` needs the package redis: {line}. Suggestions are not shared.")
         except ConfigError as exc:
             self._give_up(str(exc))
         return None

@@ -25,7 +25,7 @@ async def until(condition):
 
 
 class Pipeline:
-    def __init__(self, answers=("return a + b",), engine=None, read_s=2.0, **settings):
+    def __init__(self, answers=("return a + b",), engine=None, read_s=2.0, on_battery=lambda: False, **settings):
         tree = {"debounce": {"mode": "off"}} | settings
         self.engine = engine or ScriptedEngine(list(answers))
         self.outcomes = Outcomes()
@@ -35,11 +35,12 @@ class Pipeline:
         self.completer = Completer(
             settings=decoded,
             engine=self.engine,
-            recall=Recall(Memory(most_bytes=1 << 20, ttl_s=300)),
+            recall=Recall(Memory(most_bytes=1 << 20, ttl_s=300), showings=decoded.cache.showings),
             turn=Turn(),
             outcomes=self.outcomes,
             report=self.reports.append,
             read_s=read_s,
+            on_battery=on_battery,
         )
 
     async def __call__(self, marked, **how):
@@ -310,7 +311,7 @@ async def test_new_settings_while_the_engine_starts_are_no_cancel_of_the_editors
 
     pipeline = Pipeline(engine=Starting(["a"]))
     asked = asyncio.create_task(pipeline(DEF))
-    await until(lambda: pipeline.completer._ready is not None)
+    await until(lambda: pipeline.completer._readiness.is_asked)
     await pipeline.completer.retire()
     assert await asked == []
     assert pipeline.last.kind is OutcomeKind.FAILED

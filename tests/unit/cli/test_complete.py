@@ -98,3 +98,15 @@ def test_a_dead_endpoint_is_one_sentence(run, file):
     assert done.exit_code == 1
     assert done.stderr.startswith("Error: ")
     assert "127.0.0.1:9" in done.stderr
+
+
+async def test_nothing_of_earlier_runs_hides_what_the_engine_says(run, file, home):
+    async with CompletionServer(reply("a + b")) as server:
+        where = ("--url", server.url, "--model", "qwen2.5-coder", "--json", "--setting", "remote.retries=0")
+        for _ in range(2):
+            done = await asyncio.to_thread(run, "complete", f"{file}:2:12", *where)
+            assert json.loads(done.stdout)["origin"] == "engine"
+    done = await asyncio.to_thread(run, "complete", f"{file}:2:12", *where)
+    assert done.exit_code == 1
+    assert "Nothing answers" in done.stderr
+    assert not (home / "cache" / "suggestions").exists()

@@ -19,6 +19,7 @@ from monkeycode_lsp.engines.local import abilities
 from monkeycode_lsp.engines.local.measure import Speed
 from monkeycode_lsp.models import catalogue
 from monkeycode_lsp.models.hardware import Compiler, Gpu, Hardware
+from tests import servers
 from tests.servers import CompletionServer, reply
 from tests.unit.models import samples
 
@@ -214,3 +215,31 @@ def test_no_two_rows_have_the_same_name_and_no_line_is_padded(run, user_settings
 def test_a_speed_is_told_in_words():
     assert in_words(Speed(256, 320.4, 60.2)) == "reads 320 tokens a second, and generates 60 (a new prompt of 256 tokens)"
     assert in_words(Speed(256, 320.4)) == "reads 320 tokens a second (a new prompt of 256 tokens)"
+
+
+def test_where_suggestions_are_kept_is_told(run, home):
+    found = findings(run("doctor", "--quick", "--json"))
+    assert found["suggestions on disk"]["state"] == "ok"
+    assert found["suggestions on disk"]["found"] == f"nothing; in {home / 'cache' / 'suggestions'}"
+    assert "team's cache" not in found
+
+
+def test_a_cache_that_is_out_of_order_is_a_warning_with_its_remedy(run, user_settings, tmp_path):
+    (tmp_path / "file").write_text("x", encoding="utf-8")
+    port = servers.unused_port()
+    user_settings(f"[cache]\ndirectory = '{tmp_path / 'file'}'\nsharedUrl = 'redis://:open-sesame@127.0.0.1:{port}/0'\n")
+    done = run("doctor", "--quick", "--json")
+    on_disk, team = (findings(done)[name] for name in ("suggestions on disk", "team's cache"))
+    assert on_disk["state"] == team["state"] == "warning"
+    assert "cannot be used" in on_disk["found"]
+    assert "cache.directory" in on_disk["remedy"]
+    assert team["found"] == f"127.0.0.1:{port} cannot be reached."
+    assert "cache.sharedUrl" in team["remedy"]
+    assert "open-sesame" not in done.output
+
+
+def test_caches_that_are_off_are_no_warning(run, user_settings):
+    user_settings("[cache]\ndiskTtlSeconds = 0\nsharedTtlSeconds = 0\nsharedUrl = 'redis://127.0.0.1:9'\n")
+    found = findings(run("doctor", "--quick", "--json"))
+    assert found["suggestions on disk"] == {"subject": "suggestions on disk", "state": "note", "found": "off: `cache.diskTtlSeconds` is 0"}
+    assert found["team's cache"]["state"] == "note"

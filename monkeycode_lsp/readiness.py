@@ -1,0 +1,46 @@
+"""Which model answers: the engine gets ready once for all who wait, and goes on getting ready without them."""
+
+from __future__ import annotations
+
+import asyncio
+
+from monkeycode_lsp import clock
+from monkeycode_lsp.engines.base import Engine, Model
+from monkeycode_lsp.errors import EngineBusyError
+
+
+class Readiness:
+    """Of one engine."""
+
+    # The mutable state is the model that answered last and the task that asks for it; it changes in `wait` only.
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._task: asyncio.Task[Model] | None = None
+        self.model: Model | None = None
+        """As it was last; None: the engine was never ready."""
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether the engine is getting ready now."""
+        return self._task is not None
+
+    async def wait(self, until: float) -> Model:
+        """The model, waiting for it no longer than that."""
+        if self._task is None:
+            self._task = asyncio.create_task(self._engine.ready())
+        task = self._task
+        await asyncio.wait({task}, timeout=max(0.0, until - clock.now()))
+        if not task.done():
+            raise EngineBusyError("The engine is still starting.")
+        if self._task is task:
+            self._task = None  # asked again each time: an engine that died gets ready again, for one that lives it is cheap
+        if task.cancelled():  # by `cancel`, not by our caller
+            raise EngineBusyError("The settings changed while the engine was starting.")
+        self.model = task.result()
+        return self.model
+
+    def cancel(self) -> None:
+        """Nobody waits any more."""
+        if self._task is not None:
+            self._task.cancel()
