@@ -28,6 +28,7 @@ from monkeycode_lsp.readiness import Readiness
 from monkeycode_lsp.recall.agreement import Rest, between, rest
 from monkeycode_lsp.recall.lookup import Recall
 from monkeycode_lsp.scale import READ_S, Scale
+from monkeycode_lsp.screen import Screen
 from monkeycode_lsp.shaping import Shaping
 from monkeycode_lsp.turn import Turn
 
@@ -42,14 +43,13 @@ _SOON_S = 0.3
 _FAR_BEHIND = 3
 """Characters that the user may be ahead of it.  In replays of real typing, following so far gives half as many answers
 more in time, with fewer requests, than beginning anew at each key; following further gains nothing."""
-_SHOWN_KNOWN = 256
 
 
 class Completer:
     """One configuration's pipeline.
 
-    The mutable state is that of its parts, the typing rhythm, where the
-    last asks showed something, the last ask's snapshot, and the document that should be read next.
+    The mutable state is that of its parts, the typing rhythm, the last ask's snapshot, and the document
+    that should be read next.
     """
 
     def __init__(
@@ -72,16 +72,15 @@ class Completer:
         self._report = report
         self._gate = Gate(settings)
         self._shaping = Shaping(settings)
+        self.screen = Screen(recall.showings, outcomes)
         self._readiness = Readiness(engine)
         self._generations = Generations(engine, recall.table, self._finished)
         self._scale = Scale(settings, read_s=read_s)
         self._rhythm = debounce.Rhythm()
         self._read_ahead = ReadAhead(engine, settings)
         self._look_ahead = LookAhead(settings.look_ahead, on_battery)
-        self._shown: dict[int, str] = {}
         self._opened: Snapshot | None = None
         self._last: Snapshot | None = None
-        self._reading: asyncio.Task[None] | None = None
 
     async def complete(self, ask: Ask, *, n_nuls: int = 0) -> list[Suggestion]:
         """The suggestions to show, best first; empty if there is nothing to show."""
@@ -259,11 +258,7 @@ class Completer:
     def _show(self, ask: Ask, window: Window, suggestion: Suggestion, log: Account) -> list[Suggestion]:
         if ask.trigger is Trigger.AUTOMATIC and self._recall.showings.tired(window, suggestion.text):
             return log.nothing(OutcomeKind.EMPTY, "You have not taken this suggestion here before (setting cache.showings).")
-        uri = ask.snapshot.uri
-        self._recall.showings.shown(uri, window, suggestion.text)
-        self._shown[log.id] = uri
-        if len(self._shown) > _SHOWN_KNOWN:
-            del self._shown[next(iter(self._shown))]
+        self.screen.shows(log.id, ask.snapshot.uri, window, suggestion.text)
         self._prepare_next(ask, window, suggestion.text)
         return log.shows(suggestion)
 
@@ -349,28 +344,11 @@ class Completer:
         if self._readiness.model is None or not self._uses_drafts(self._readiness.model) or before is None or before.uri == snapshot.uri:
             return
         scope = Scope(self._readiness.model.fingerprint, self._shaping.fingerprint, before.workspace)
-        self._recall.near.learn(scope.own, before.uri, before.language, before.lines)
-        if self._reading is None or self._reading.done():
-            self._reading = asyncio.create_task(self._read_near())
-
-    async def _read_near(self) -> None:
-        while self._recall.near.read():  # a few lines at a time, so that nobody waits
-            await asyncio.sleep(0)
+        self._recall.learn(scope, before.uri, before.language, before.lines)
 
     def typed(self, gap_ms: float, inserted: str) -> None:
         """Learn the user's rhythm from the time between two edits."""
         self._rhythm = self._rhythm.with_key(gap_ms, inserted)
-
-    def accepted(self, ask_id: int) -> None:
-        """The user took what that ask showed."""
-        self._outcomes.accept(ask_id)
-        if ask_id in self._shown:
-            self._recall.showings.accepted(self._shown[ask_id])
-
-    def rejected(self, ask_id: int) -> None:
-        """The user said no to what that ask showed: not again there."""
-        if ask_id in self._shown:
-            self._recall.showings.rejected(self._shown[ask_id])
 
     def closed(self, uri: str) -> None:
         """The document was closed: stop what runs for it and forget what helped only there."""

@@ -48,6 +48,7 @@ class Generation:
         self._engine = engine
         self._prompt = prompt
         self._most_characters = _TOKEN_CHARACTERS * prompt.max_tokens
+        self._is_stopped = False
         self._news: set[asyncio.Future[None]] = set()
         self._task = asyncio.create_task(self._run())
 
@@ -63,7 +64,8 @@ class Generation:
 
     @property
     def running(self) -> bool:
-        return not self._task.done()
+        """Until it ends or is stopped; the engine may let go a little later."""
+        return not self._is_stopped and not self._task.done()
 
     @property
     def confidence(self) -> float | None:
@@ -110,7 +112,9 @@ class Generation:
 
     def stop(self) -> asyncio.Task[None]:
         """Stop the model; the returned task ends when the engine has let go."""
+        self._is_stopped = True
         self._task.cancel()
+        self._tell()
         return self._task
 
     async def _run(self) -> None:

@@ -309,25 +309,27 @@ class Server:
         except SupersededError:
             return None  # leaves the screen to the newer answer
         if to_reply is convert.inline_list and not self._documents.is_current(asked.snapshot):
+            self._completer.screen.unseen(suggestions)
             return None  # the text moved on; a menu filters by what was typed since, ghost text cannot
         return to_reply(asked, suggestions, self._editor)
 
     # Commands
 
     def _accepted(self, *args: Any) -> None:
-        if args and isinstance(args[0], int) and self._completer is not None:
-            self._completer.accepted(args[0])
+        if (number := _number(args)) is not None and self._completer is not None:
+            self._completer.screen.accepted(number)
 
     def _rejected(self, *args: Any) -> None:
-        if args and isinstance(args[0], int) and self._completer is not None:
-            self._completer.rejected(args[0])
+        if (number := _number(args)) is not None and self._completer is not None:
+            self._completer.screen.rejected(number)
 
     def _forget(self, *_args: Any) -> None:
         if self._completer is not None:
             self._completer.recall.forget_all()
 
     def _why(self, *args: Any) -> list[dict[str, Any]]:
-        n = args[0] if args and isinstance(args[0], int) else 20
+        number = _number(args)
+        n = 20 if number is None else number
         return [
             {
                 "id": outcome.id,
@@ -367,3 +369,7 @@ class Server:
         self._tasks.discard(task)
         if not task.cancelled() and task.exception() is not None:
             logger.error("A background task failed.", exc_info=task.exception())
+
+
+def _number(args: Sequence[Any]) -> int | None:
+    return args[0] if args and type(args[0]) is int else None

@@ -61,7 +61,7 @@ class Shaping:
         if self._last == asked:
             return self._cleaned
         if (generation.finish is Finish.LENGTH or not generation.whole) and "\n" in text.strip("\n"):
-            text = text[: text.rstrip("\n").rfind("\n")]  # the last line is only a part of what it would be
+            text = text[: text.rfind("\n")]  # the last line is only a part of what it would be
         self._last, self._cleaned = asked, filters.explained(text, generation.window, plan=generation.plan, explicit=explicit)
         return self._cleaned
 

@@ -7,11 +7,12 @@ import logging
 import os
 from collections import deque
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from monkeycode_lsp import folders
-from monkeycode_lsp.domain import Outcome
+from monkeycode_lsp.domain import Outcome, OutcomeKind
 
 logger = logging.getLogger(__name__)
 
@@ -44,9 +45,16 @@ class Outcomes:
 
     def accept(self, ask_id: int) -> None:
         """Mark the suggestion of that ask as accepted."""
+        self._correct(ask_id, accepted=True)
+
+    def unseen(self, ask_id: int) -> None:
+        """The suggestion of that ask never came to the screen."""
+        self._correct(ask_id, kind=OutcomeKind.SUPERSEDED, reason="The text had moved on when the answer was there.", origin="", n_shown=0)
+
+    def _correct(self, ask_id: int, **changes: Any) -> None:
         for index, outcome in enumerate(self._ring):
             if outcome.id == ask_id:
-                self._ring[index] = msgspec.structs.replace(outcome, accepted=True)
+                self._ring[index] = msgspec.structs.replace(outcome, **changes)
                 self._changed = True
 
     def last(self, n: int = MOST) -> list[Outcome]:

@@ -55,8 +55,8 @@ class _Spot(msgspec.Struct, frozen=True):
 class Recall:
     """Table, memory, and the tiers beyond; near hits and what became of what was shown beside them."""
 
-    # The mutable state is that of its parts, the last place that was made, the workspaces' identities and the tasks
-    # that find them out.
+    # The mutable state is that of its parts, the last place that was made, the workspaces' identities, the tasks
+    # that find them out and the one that reads documents.
 
     def __init__(
         self,
@@ -75,6 +75,7 @@ class Recall:
         self._last: _Spot | None = None
         self._identities: dict[str, str] = {}
         self._identifying: dict[str, asyncio.Task[None]] = {}
+        self._reading: asyncio.Task[None] | None = None
 
     def find(self, uri: str, scope: Scope, window: Window) -> Suggestion | None:
         """A finished suggestion that agrees with the text as it is now.
@@ -135,6 +136,16 @@ class Recall:
             if self._knows(tier, scope):
                 tier.put(self._key(tier, spot), kept)
 
+    def learn(self, scope: Scope, uri: str, language: str, lines: Sequence[str]) -> None:
+        """Take the text of a document: what stands there may help at places like it.  It is read a little at a time."""
+        self.near.learn(scope.own, uri, language, lines)
+        if self._reading is None or self._reading.done():
+            self._reading = asyncio.create_task(self._read())
+
+    async def _read(self) -> None:
+        while self.near.read():  # noqa: ASYNC110 - nothing is waited for: others get their turn
+            await asyncio.sleep(0)
+
     def forget(self, uri: str) -> None:
         """Drop what only helps while the document is open."""
         self.table.forget(uri)
@@ -149,6 +160,8 @@ class Recall:
 
     async def aclose(self) -> None:
         """Let the tiers finish what was begun."""
+        if self._reading is not None:
+            self._reading.cancel()
         for task in self._identifying.values():
             task.cancel()
         await asyncio.gather(*(tier.aclose() for tier in self._tiers))

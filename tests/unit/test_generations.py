@@ -25,7 +25,8 @@ class Running:
     def __init__(self, *chunks, delay_s=1.0):
         self.engine = ScriptedEngine([Answer(chunks=("", *chunks), delay_ms=delay_s * 1e3)])
         self.finished = []
-        self.generations = Generations(self.engine, Table(), lambda uri, generation: self.finished.append((uri, generation.text)))
+        self.table = Table()
+        self.generations = Generations(self.engine, self.table, lambda uri, generation: self.finished.append((uri, generation.text)))
 
     def start(self, marked, uri=URI, *, background=False):
         window = at(marked)
@@ -44,6 +45,15 @@ async def test_one_runs_for_a_document_the_newest():
     assert (one.running, other.running, newer.running) == (False, True, True)
     await asyncio.sleep(1)
     assert running.finished == [(URI, ""), ("file:///w/other.py", "x"), (URI, "x")]
+
+
+@on_virtual_time
+async def test_one_that_has_ended_hides_nothing_that_is_finished():
+    running = Running("x")
+    running.start("a = ‸")
+    await asyncio.sleep(2)
+    assert running.finished == [(URI, "x")]
+    assert running.table.find(URI, SCOPE, at("a = ‸")) is None
 
 
 @on_virtual_time

@@ -10,9 +10,10 @@ import pytest
 from monkeycode_lsp import config
 from monkeycode_lsp.domain import Plain, Priority
 from monkeycode_lsp.engines.scripted import Answer, ScriptedEngine
-from monkeycode_lsp.read_ahead import ReadAhead, whole
+from monkeycode_lsp.read_ahead import REST_S, ReadAhead, whole
 from tests.unit.places import ask
 from tests.unit.test_completer import Pipeline, until
+from tests.unit.virtual import on_virtual_time
 
 
 class Engine(ScriptedEngine):
@@ -101,3 +102,110 @@ async def test_a_secret_file_is_not_read():
     pipeline.completer.opened(opened("TOKEN=1\n", "file:///w/.env"))
     assert pipeline.completer._opened is None
     assert pipeline.completer._read_ahead._task is None
+
+
+# Where the cursor rests
+
+
+class Ahead(Engine):
+    """Tells what was read only, and what was asked."""
+
+    @property
+    def read(self):
+        return [(prompt.prefix, prompt.priority) for prompt in self.prompts if not prompt.max_tokens]
+
+    @property
+    def asked(self):
+        return [prompt.prefix for prompt in self.prompts if prompt.max_tokens]
+
+
+def resting(*answers, read=True, **settings):
+    return Pipeline(engine=Ahead(answers), lookAhead={"mode": "off", "read": read}, **settings)
+
+
+@on_virtual_time
+async def test_where_something_remembered_is_shown_the_place_is_read_for_what_may_be_asked_next():
+    pipeline = resting("foo(a)", "")
+    await pipeline("x = ‸\n")
+    await asyncio.sleep(1)
+    (shown,) = await pipeline("x = fo‸\n")
+    assert shown.text == "o(a)"
+    await asyncio.sleep(1)
+    assert pipeline.engine.read[-1] == ("x = fo", Priority.WARM_UP)
+    assert pipeline.engine.asked == ["x = "]
+
+
+@on_virtual_time
+async def test_where_nothing_may_be_asked_the_place_is_read_as_soon_as_the_cursor_rests_there():
+    pipeline = resting("1")
+    await pipeline.completer.warm()
+    assert await pipeline("fo‸o = 1\n") == []
+    await asyncio.sleep(REST_S - 0.01)
+    assert pipeline.engine.read == []
+    await asyncio.sleep(0.02)
+    assert pipeline.engine.read == [("fo", Priority.WARM_UP)]
+
+
+@on_virtual_time
+async def test_a_cursor_that_travels_has_only_its_last_place_read():
+    pipeline = resting("1")
+    await pipeline.completer.warm()
+    for marked in ("f‸oo = 1\n", "fo‸o = 1\n", "foo = 1\nb‸ar\n"):
+        await pipeline(marked)
+        await asyncio.sleep(REST_S / 2)
+    await asyncio.sleep(1)
+    assert [prefix for prefix, _ in pipeline.engine.read] == ["foo = 1\nb"]
+
+
+@pytest.mark.parametrize("read_for_s", [REST_S / 2, REST_S * 2], ids=["before it begins", "while it reads"])
+@on_virtual_time
+async def test_the_next_ask_stops_it(read_for_s):
+    pipeline = resting(Answer(first_delay_ms=60_000), "1")
+    await pipeline.completer.warm()
+    await pipeline("fo‸o = 1\n")
+    await asyncio.sleep(read_for_s)
+    assert pipeline.engine.n_running == (read_for_s > REST_S)
+    asked = asyncio.create_task(pipeline("foo = ‸\n"))
+    await asyncio.sleep(0.01)
+    assert pipeline.engine.n_closed_early == (read_for_s > REST_S)
+    await asyncio.sleep(REST_S - 0.02)
+    assert [prefix for prefix, _ in pipeline.engine.read] == (["fo"] if read_for_s > REST_S else [])
+    await pipeline.completer.retire()
+    await asked
+
+
+@on_virtual_time
+async def test_a_document_that_is_read_goes_on_being_read_while_something_is_asked():
+    pipeline = resting(Answer(first_delay_ms=500), Answer(chunks=("1",), first_delay_ms=300))
+    await pipeline.completer.warm()
+    pipeline.completer.opened(opened("x = 1\n"))
+    await asyncio.sleep(REST_S + 0.1)
+    asked = asyncio.create_task(pipeline("y = ‸\n", uri="file:///w/other.py"))
+    await asyncio.sleep(0.1)
+    assert (pipeline.engine.n_running, pipeline.engine.n_closed_early) == (2, 0)
+    await asked
+    await pipeline.completer.retire()
+
+
+@on_virtual_time
+async def test_the_setting_switches_it_off():
+    pipeline = resting("foo(a)", read=False)
+    await pipeline.completer.warm()
+    pipeline.completer.opened(opened("x = 1\n"))
+    await asyncio.sleep(1)
+    await pipeline("fo‸o = 1\n")
+    await asyncio.sleep(1)
+    for marked in ("x = ‸\n", "x = fo‸\n"):
+        await pipeline(marked)
+        await asyncio.sleep(1)
+    assert pipeline.engine.read == []
+
+
+@on_virtual_time
+async def test_a_closed_document_is_not_read_where_the_cursor_was():
+    pipeline = resting("1")
+    await pipeline.completer.warm()
+    await pipeline("fo‸o = 1\n")
+    pipeline.completer.closed("file:///w/app.py")
+    await asyncio.sleep(1)
+    assert pipeline.engine.read == []

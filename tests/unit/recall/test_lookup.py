@@ -222,5 +222,5 @@ def test_a_record_survives_its_wire_form():
 
 async def until(condition):
     async with asyncio.timeout(5):
-        while not condition():
+        while not condition():  # noqa: ASYNC110 - what is waited for is another task's next step
             await asyncio.sleep(0)

@@ -1,0 +1,104 @@
+"""What is asked at a window, and what of an answer is fit to be shown there."""
+
+import msgspec
+import pytest
+
+from monkeycode_lsp import clock, config
+from monkeycode_lsp.domain import Origin, Priority, Scope, Suggestion
+from monkeycode_lsp.engines.scripted import Answer, ScriptedEngine
+from monkeycode_lsp.generation import Generation
+from monkeycode_lsp.shaping import Shaping
+from tests.unit.places import at
+
+
+def shaping(**tree):
+    settings, problems = config.decode(tree)
+    assert not problems
+    return Shaping(settings)
+
+
+async def begun(shaped, window, answer):
+    engine = ScriptedEngine([answer])
+    prompt = shaped.prompt("file:///w/app.py", window, await engine.ready())
+    return Generation(engine, prompt, window, shaped.plan(window), Scope("engine", "settings", "workspace"))
+
+
+async def test_of_an_answer_that_still_comes_only_whole_lines_are_fit_and_in_the_end_all_of_it():
+    shaped, window = shaping(), at("def f():\n    ‸\n")
+    generation = await begun(shaped, window, Answer(chunks=("a = 1\n    b = 2", ""), delay_ms=30))
+    await generation.wait(clock.now() + 5, lambda: bool(generation.text))
+    assert generation.running
+    assert shaped.cleaned(generation).text == "a = 1"
+    await generation.wait(clock.now() + 5)
+    assert shaped.cleaned(generation).text == "a = 1\n    b = 2"
+
+
+async def test_what_was_cleaned_for_one_answer_is_not_given_for_another_or_for_another_way_to_ask():
+    shaped = shaping()
+    one = await begun(shaped, at("x = f(‸)"), Answer(chunks=("a, b)",)))
+    other = await begun(shaped, at("y = ‸"), Answer(chunks=("c + d",)))
+    for generation in (one, other):
+        await generation.wait(clock.now() + 5)
+    for _ in range(2):
+        assert [shaped.cleaned(generation).text for generation in (one, other)] == ["a, b", "c + d"]
+        assert shaped.cleaned(other, explicit=True).text == "c + d"
+
+
+@pytest.mark.parametrize("origin", [Origin.MEMORY, Origin.DISK, Origin.SHARED])
+@pytest.mark.parametrize(
+    ("marked", "kept", "fit"),
+    [
+        ("x = f(‸)", "a)", "a"),
+        ("f = f(‸", "a)", "a)"),
+        ("def f():\n    a = 1\n    ‸\n    return a\n", "a += 1\n    return a", "a += 1"),
+        ("<div>‸</div>", "hi</div>", "hi"),
+        ("x = g(‸)", ")", None),
+    ],
+)
+def test_what_is_remembered_is_cleaned_for_the_text_after_the_cursor_as_it_is_now(origin, marked, kept, fit):
+    language = "html" if marked.startswith("<") else "python"
+    found = shaping().fitted(Suggestion(kept, origin=origin), at(marked, language=language), explicit=False)
+    assert (found.text if found else None) == fit
+    assert found is None or found.origin is origin
+
+
+def test_what_is_typed_through_stays_as_it_is():
+    kept = Suggestion("a)", origin=Origin.TYPED_THROUGH)
+    assert shaping().fitted(kept, at("x = f(‸)"), explicit=False) == kept
+
+
+def changed(settings):
+    """Each setting of these parts with another value, one at a time."""
+    other = {
+        "template": "starcoder2",
+        "multiline": "never",
+        "temperature": 0.5,
+        "top_p": 0.5,
+        "min_p": 0.2,
+        "repeat_penalty": 1.5,
+        "disabled_languages": ("c",),
+        "disabled_globs": ("x",),
+    }
+    yield "template", msgspec.structs.replace(settings, template=other["template"])
+    for part in ("completion", "context"):
+        before = getattr(settings, part)
+        for field in msgspec.structs.fields(before):
+            value = getattr(before, field.name)
+            new = other.get(field.name, not value if isinstance(value, bool) else value + 1 if isinstance(value, int | float) else None)
+            assert new is not None, f"say what else {field.name} could be"
+            yield f"{part}.{field.name}", msgspec.structs.replace(settings, **{part: msgspec.structs.replace(before, **{field.name: new})})
+
+
+def test_every_setting_that_could_shape_an_answer_is_in_its_fingerprint():
+    settings = config.Config()
+    known = {"default": Shaping(settings).fingerprint}
+    for name, other in changed(settings):
+        known[name] = Shaping(other).fingerprint
+    assert len(set(known.values())) == len(known)
+    assert Shaping(config.Config()).fingerprint == known["default"]
+
+
+@pytest.mark.parametrize(("background", "priority"), [(True, Priority.LOOK_AHEAD), (False, Priority.INTERACTIVE)])
+async def test_what_nobody_asked_for_yet_is_less_urgent(background, priority):
+    prompt = shaping().prompt("file:///w/app.py", at("x = ‸"), await ScriptedEngine([]).ready(), background=background, draft="1")
+    assert (prompt.priority, prompt.draft, prompt.session) == (priority, "1", "file:///w/app.py")
