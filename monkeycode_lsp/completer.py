@@ -185,7 +185,7 @@ class Completer:
         now, engine_s = clock.now(), self._rhythm.engine_ms / 1e3
         n_ahead = len(between(generation.window, window) or "") - len(generation.text)
         soon = generation.began + engine_s - now <= _SOON_S
-        return generation.began + _LATE * engine_s if soon and n_ahead <= _FAR_BEHIND else now
+        return min(generation.began + _LATE * engine_s, now + _SOON_S) if soon and n_ahead <= _FAR_BEHIND else now
 
     async def _debounce(self, ask: Ask, window: Window, for_s: float) -> Suggestion | None:
         """Wait for the next key; the tiers beyond this process are asked meanwhile."""
@@ -271,7 +271,8 @@ class Completer:
         if not self._look_ahead.allows(model):
             self._read_ahead.resting(uri, window, model)
         elif not self._gate.declines(ask, after) and self._recall.find(uri, self._scope(model, ask), after) is None:
-            self._start(ask, after, model, background=True)
+            self._generations.make_way()
+            self._generations.expire(self._start(ask, after, model, background=True), self._look_ahead.left_s)
 
     def _start(self, ask: Ask, window: Window, model: Model, *, background: bool = False) -> Generation:
         scope, uri = self._scope(model, ask), ask.snapshot.uri
@@ -311,7 +312,12 @@ class Completer:
         return windows.around(ask.snapshot, self.settings.context, ask.selected, scale=self._scale.value)
 
     def _scope(self, model: Model, ask: Ask) -> Scope:
-        return Scope(model.fingerprint, self._shaping.fingerprint, ask.snapshot.workspace)
+        return self._scope_of(model, ask.snapshot)
+
+    def _scope_of(self, model: Model, snapshot: Snapshot) -> Scope:
+        # A file of no workspace belongs to those beside it, and what is no file to itself.
+        alone = snapshot.uri.rpartition("/")[0] if snapshot.uri.startswith("file:") else snapshot.uri
+        return Scope(model.fingerprint, self._shaping.fingerprint, snapshot.workspace or alone)
 
     # What the server tells
 
@@ -343,7 +349,7 @@ class Completer:
         before, self._last = self._last, snapshot
         if self._readiness.model is None or not self._uses_drafts(self._readiness.model) or before is None or before.uri == snapshot.uri:
             return
-        scope = Scope(self._readiness.model.fingerprint, self._shaping.fingerprint, before.workspace)
+        scope = self._scope_of(self._readiness.model, before)
         self._recall.learn(scope, before.uri, before.language, before.lines)
 
     def typed(self, gap_ms: float, inserted: str) -> None:

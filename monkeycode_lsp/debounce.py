@@ -16,6 +16,8 @@ _RATE = 0.02
 """How far one surprise moves the user's own intercept."""
 _FORGET = 0.998
 _MOST_BIAS = 1.0
+_KNOWN_ANSWERS = 3
+_OUTLIER = 4.0
 _LONGEST_GAP_MS = 3_600_000.0
 
 
@@ -52,6 +54,8 @@ class Rhythm(msgspec.Struct, frozen=True):
     def with_engine(self, engine_ms: float, *, weight: float = 0.2) -> Rhythm:
         """Learn from one answer; the first ones count more, for before them nothing is known."""
         weight = max(weight, 1.0 / (self.n_answers + 1))
+        if self.n_answers >= _KNOWN_ANSWERS:
+            engine_ms = min(engine_ms, _OUTLIER * self.engine_ms)  # one stall must not be believed for a minute
         return msgspec.structs.replace(self, engine_ms=self.engine_ms + weight * (engine_ms - self.engine_ms), n_answers=self.n_answers + 1)
 
     def with_asked(self, ask: Ask, window: Window) -> Rhythm:

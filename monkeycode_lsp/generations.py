@@ -76,6 +76,15 @@ class Generations:
             if isinstance(made, Generation) and made.background:
                 self._stop(made)
 
+    def expire(self, generation: Generation, after_s: float) -> None:
+        """Stop it then, unless an ask has adopted it."""
+
+        def check() -> None:
+            if generation.background:
+                self._stop(generation)
+
+        asyncio.get_running_loop().call_later(after_s, check)
+
     def unwanted_soon(self, generation: Generation) -> None:
         """Its ask was cancelled: unless another one comes, it ends."""
         if generation.n_waiting:

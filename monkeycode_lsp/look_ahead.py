@@ -21,7 +21,7 @@ class LookAhead:
     """The allowance of one pipeline."""
 
     # The mutable state is the engine time that is left, when that was reckoned, and what is known of the battery;
-    # it changes in `spent`, `allows` and `_look` only.
+    # it changes in `spent`, `_reckon` and `_look` only.
 
     def __init__(self, settings: config.LookAhead, on_battery: Callable[[], bool]) -> None:
         self._mode = settings.mode
@@ -41,8 +41,13 @@ class LookAhead:
             return False
         if self._mode == "auto" and self._is_unplugged():
             return False
+        return self.left_s > 0.0
+
+    @property
+    def left_s(self) -> float:
+        """Engine time that may be used now."""
         self._reckon()
-        return self._left_s > 0.0
+        return max(0.0, self._left_s)
 
     def spent(self, engine_s: float) -> None:
         """So much of the engine's time was used for it."""

@@ -20,7 +20,7 @@ import monkeycode_lsp
 from monkeycode_lsp import convert
 from monkeycode_lsp.completer import Completer
 from monkeycode_lsp.config import Config
-from monkeycode_lsp.documents import Documents
+from monkeycode_lsp.documents import Documents, normal
 from monkeycode_lsp.domain import Ask, Suggestion
 from monkeycode_lsp.errors import ModelMissingError, MonkeyCodeError, SupersededError
 from monkeycode_lsp.notices import Notices, PullModel
@@ -206,7 +206,12 @@ class Server:
             return
         logging.getLogger("monkeycode_lsp").setLevel(self._layers.log_level(settings))
         self._notices.mirror = settings.local.mirror
-        self._completer = self._make_completer(settings, self._report, before)
+        try:
+            self._completer = self._make_completer(settings, self._report, before)
+        except Exception as exc:
+            logger.exception("the settings cannot be used")
+            self._notices.say(f"These settings cannot be used ({type(exc).__name__}); those before them stay in force. The log has the details.")
+            return
         self._configured.set()
         if before is not None:
             self._spawn(before.retire(self._completer))
@@ -217,6 +222,7 @@ class Server:
 
     def _did_open(self, params: lsp.DidOpenTextDocumentParams) -> None:
         document = params.text_document
+        self._close(document.uri)  # some editors open again to change the language, or after a reload
         self._documents.open(document.uri, document.language_id, document.version, document.text)
         self._newest = document.uri
         self._read_ahead()
@@ -248,7 +254,7 @@ class Server:
     def _close(self, uri: str) -> None:
         self._documents.close(uri)
         if self._completer is not None:
-            self._completer.closed(uri)
+            self._completer.closed(normal(uri))
 
     def _notebook_did_open(self, params: lsp.DidOpenNotebookDocumentParams) -> None:
         self._documents.open_notebook(params.notebook_document.uri, convert.cells(params.notebook_document.cells))

@@ -12,6 +12,7 @@ or an object::
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
 from typing import Literal
@@ -45,9 +46,11 @@ class ScriptedEngine:
         self.prompts: list[Prompt] = []
         self.n_closed_early = 0
         self.n_running = 0
+        said = hashlib.blake2b(msgspec.json.encode(self._answers), digest_size=8)
+        self._fingerprint = f"scripted:{said.hexdigest()}"
 
     async def ready(self) -> Model:
-        return Model(name="scripted", family=prompt.by_name(self._family), fingerprint="scripted", context_tokens=8192)
+        return Model(name="scripted", family=prompt.by_name(self._family), fingerprint=self._fingerprint, context_tokens=8192)
 
     async def stream(self, prompt: Prompt) -> AsyncGenerator[Chunk, None]:  # noqa: A002, RUF100 - the protocol's name
         answer = self._answers[min(len(self.prompts), len(self._answers) - 1)]

@@ -29,6 +29,8 @@ class Finished(msgspec.Struct, frozen=True):
     scope: Scope
     window: Window
     suggestion: Suggestion
+    born: float
+    """By the memory's clock."""
 
     @property
     def text(self) -> str:
@@ -82,10 +84,12 @@ class Recall:
 
         What the user has typed a part of comes first: it was made for this very document.
         """
-        found = self.table.find(uri, scope, window)
-        if found is not None and isinstance(found.made, Finished):
-            origin = Origin.TYPED_THROUGH if found.rest.n_typed else Origin.MEMORY
-            return msgspec.structs.replace(found.made.suggestion, text=found.rest.text, origin=origin)
+        while (found := self.table.find(uri, scope, window)) is not None:
+            made = found.made
+            if isinstance(made, Finished) and self._memory.is_fresh(made.born):
+                origin = Origin.TYPED_THROUGH if found.rest.n_typed else Origin.MEMORY
+                return msgspec.structs.replace(made.suggestion, text=found.rest.text, origin=origin)
+            self.table.discard(uri, made)
         spot = self._spot(uri, scope, window)
         kept = self._memory.get(spot.key)
         return self._suggestion(spot, kept, Origin.MEMORY) if kept is not None else None
@@ -130,7 +134,7 @@ class Recall:
             engine=scope.engine,
             settings=scope.settings,
         )
-        self.table.put(uri, Finished(scope, window, suggestion))
+        self.table.put(uri, Finished(scope, window, suggestion, self._memory.now()))
         self._memory.put(spot.key, kept)
         for tier in self._tiers:
             if self._knows(tier, scope):
@@ -179,7 +183,7 @@ class Recall:
         if not text:
             return None
         suggestion = Suggestion(text, origin=origin, confidence=kept.confidence)
-        self.table.put(spot.uri, Finished(spot.scope, spot.window, suggestion))
+        self.table.put(spot.uri, Finished(spot.scope, spot.window, suggestion, self._memory.born(spot.key)))
         return suggestion
 
     def _pass_on(self, knew: Tier, spot: _Spot, kept: Record) -> None:
@@ -194,8 +198,11 @@ class Recall:
 
     def _knows(self, tier: Tier, scope: Scope) -> bool:
         """Whether the workspace's name in the team is known, for a tier that needs it.  It is found out on a thread, once."""
-        if tier.origin is not Origin.SHARED or scope.workspace in self._identities:
+        if tier.origin is not Origin.SHARED:
             return True
+        if scope.workspace in self._identities:
+            # What has no name of its own is not shared: another machine may have something else at that path.
+            return self._identities[scope.workspace] not in {"", scope.workspace}
         if scope.workspace not in self._identifying:
             self._identifying[scope.workspace] = asyncio.create_task(self._find_out(scope.workspace))
         return False

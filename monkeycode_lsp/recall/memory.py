@@ -27,13 +27,26 @@ class Memory:
     def __len__(self) -> int:
         return len(self._entries)
 
+    def now(self) -> float:
+        """By this memory's clock."""
+        return self._clock()
+
+    def is_fresh(self, born: float) -> bool:
+        """Whether what was made at that time is young enough."""
+        return self._clock() - born <= self._ttl_s
+
+    def born(self, key: bytes) -> float:
+        """When what is kept under `key` was put there; now, if there is nothing."""
+        entry = self._entries.get(key)
+        return entry[0] if entry is not None else self._clock()
+
     def get(self, key: bytes) -> Record | None:
         """What was kept under `key`, unless it is too old."""
         entry = self._entries.get(key)
         if entry is None:
             return None
         born, record = entry
-        if self._clock() - born > self._ttl_s:
+        if not self.is_fresh(born):
             self._drop(key)
             return None
         self._entries.move_to_end(key)

@@ -114,7 +114,7 @@ class Table:
 
 def _agreeing(entries: Iterator[Made] | tuple[Made, ...], scope: Scope, window: Window) -> Iterator[Found]:
     for made in entries:
-        if made.scope == scope:
+        if made.scope == scope and (made.window.language, made.window.path) == (window.language, window.path):
             left = rest(made.window, made.text, window, whole=made.whole)
             if left is not None:
                 yield Found(made, left)

@@ -277,7 +277,7 @@ async def test_what_is_remembered_is_cleaned_for_the_text_after_the_cursor_as_it
     pipeline = Pipeline(["0"])
     await pipeline("z = ‸\n")
     completer = pipeline.completer
-    scope = Scope("scripted", completer._shaping.fingerprint, "file:///w")
+    scope = Scope(completer._readiness.model.fingerprint, completer._shaping.fingerprint, "file:///w")
     for here in ("x = g(‸)\n", "y = g(‸\n"):
         completer.recall.keep("file:///w/old.py", scope, at(here), Suggestion("a, b)"))
     assert await pipeline.text("x = g(‸)\n") == "a, b"

@@ -266,8 +266,11 @@ async def test_what_fails_ahead_of_time_bothers_nobody():
 async def test_the_time_it_takes_is_reckoned_whether_it_ends_or_is_stopped():
     running = pipeline(engine=Slow("c = a + b", "\n    return c", delay_s=60.0))
     await running(HERE)
-    await asyncio.sleep(8)
-    await running("y = ‸\n", uri="file:///w/other.py")  # stops it, and has nothing left for its own
+    await asyncio.sleep(1.4)
+    assert running.running, "what was saved up lasts for 1.5 s"
+    await asyncio.sleep(0.2)
+    assert not running.running, "it is stopped when the allowance is used up"
+    await running("y = ‸\n", uri="file:///w/other.py")  # has nothing left for its own
     await asyncio.sleep(0.1)
     assert [priority for _, priority in running.engine.asked] == [Priority.INTERACTIVE, Priority.LOOK_AHEAD, Priority.INTERACTIVE]
     await asyncio.sleep(30)

@@ -29,12 +29,23 @@ def key(kind: str, options: Options, *, command: Sequence[str], build: Sequence[
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:_KEY_CHARACTERS]
 
 
-def fingerprint(kind: str, model: Path) -> str:
-    """Names a model file by its size, head and tail, wherever it lies.  Raises `OSError`."""
-    with model.open("rb") as file:
+def fingerprint(kind: str, model: Path, *, adapters: Sequence[tuple[str, float]] = (), kv_type: str = "f16") -> str:
+    """Names what answers: the model file and its adapters, wherever they lie, and how its KV cache is kept.  Raises `OSError`."""
+    digest = hashlib.sha256()
+    _add_file(digest, model)
+    for path, strength in adapters:
+        _add_file(digest, Path(path))
+        digest.update(f"{strength:g}".encode())
+    if kv_type != "f16":
+        digest.update(kv_type.encode())
+    return f"{kind}:{digest.hexdigest()[:16]}"
+
+
+def _add_file(digest: hashlib._Hash, path: Path) -> None:
+    """By its size, head and tail."""
+    with path.open("rb") as file:
         size = file.seek(0, 2)
-        digest = hashlib.sha256(str(size).encode())
+        digest.update(str(size).encode())
         for start in (0, max(0, size - _FINGERPRINT_BYTES)):
             file.seek(start)
             digest.update(file.read(_FINGERPRINT_BYTES))
-    return f"{kind}:{digest.hexdigest()[:16]}"

@@ -222,9 +222,11 @@ class Tenant(Generic[T]):
 
     def _prepare(self) -> _Setup:
         library, loopback = self._kind.library(), self._recipe.loopback
-        key = identity.key(self._kind.name, self._kind.options(Attempt()), command=self._recipe.command, build=library, loopback=loopback)
+        options = self._kind.options(Attempt())
+        key = identity.key(self._kind.name, options, command=self._recipe.command, build=library, loopback=loopback)
         name = verdict.key(self._model, gpu_layers=self._settings.gpu_layers, library=library)
-        return _Setup(key, name, identity.fingerprint(self._kind.name, self._model))
+        fingerprint = identity.fingerprint(self._kind.name, self._model, adapters=options.lora, kv_type=options.kv_type)
+        return _Setup(key, name, fingerprint)
 
     async def _start_alone(self, setup: _Setup, place: Place, began: float) -> Running | None:
         """Start the process, unless somebody was faster; None: somebody else is at it."""
