@@ -37,6 +37,8 @@ logger = logging.getLogger(__name__)
 PATIENCE_S = 0.6
 """After so long an automatic ask takes the complete lines that are there; editors stop waiting soon after.
 The rest goes on, and the next ask gets it."""
+_START_S = 10.0
+"""So much longer an ask may take while the engine starts."""
 _LATE = 1.25
 """Of the engine's usual time: a generation that takes longer is not waited for by a user who is ahead of it."""
 _SOON_S = 0.3
@@ -196,7 +198,9 @@ class Completer:
         return self._shaping.fitted(kept, window, explicit=ask.trigger is Trigger.INVOKED) if kept is not None else None
 
     async def _generate(self, ask: Ask, window: Window, log: Account, until: float, *, may_shorten: bool = True) -> list[Suggestion]:
-        model = await self._readiness.wait(until)
+        asked_at = clock.now()
+        model = await self._readiness.wait(until + _START_S)
+        until += clock.now() - asked_at  # else the first ask of a session, which nobody repeats, would get nothing
         log.stages.end("ready")
         self._generations.make_way()
         generation = self._start(ask, window, model)

@@ -7,8 +7,9 @@ the value it had before; the rest of the tree is used.
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
 
 import msgspec
 from msgspec import Meta
@@ -251,8 +252,8 @@ class Config(msgspec.Struct, frozen=True, rename="camel"):
     """What is written to standard error; document text never is."""
 
 
-FROM_WORKSPACE_NEVER = frozenset({"engine", "local", "remote", "template", "cache", "scripted", "privacy", "logLevel"})
-"""What a file inside a workspace may not set: it decides where text goes, and the workspace may be someone else's."""
+FROM_WORKSPACE_NEVER = frozenset({"engine", "local", "remote", "template", "cache", "lookAhead", "scripted", "privacy", "logLevel"})
+"""What a file inside a workspace may not set: it decides where text goes or what is paid for, and the workspace may be someone else's."""
 
 
 def fields(struct: type[msgspec.Struct]) -> dict[str, msgspec.structs.FieldInfo]:
@@ -291,15 +292,28 @@ def _decode(tree: Mapping[str, Any], base: S, path: tuple[str, ...], problems: l
         try:
             changes[field.name] = msgspec.convert(value, field.type, strict=not isinstance(value, str))
         except msgspec.ValidationError as exc:
-            problems.append(f"{where}: {_readable(exc)}.")
+            problems.append(f"{where}: {_no_choice(value, field.type) or _readable(exc)}")
         except UnicodeError:  # bytes of the environment that are no text
             problems.append(f"{where}: it is not text.")
     return msgspec.structs.replace(base, **changes) if changes else base
 
 
+def _no_choice(value: Any, kind: Any) -> str:
+    """Where one of several words is wanted: which ones."""
+    if get_origin(kind) is not Literal:
+        return ""
+    words = [str(word) for word in get_args(kind)]
+    near = difflib.get_close_matches(str(value), words, n=1)
+    return f"{value!r} is none of {', '.join(words)}" + (f"; did you mean {near[0]}?" if near else ".")
+
+
+_KINDS = {"bool": "true or false", "int": "a whole number", "float": "a number", "str": "text", "array": "a list", "object": "a group"}
+
+
 def _readable(exc: msgspec.ValidationError) -> str:
     text = str(exc).replace(" - at `$", " at `").replace("`", "")
-    return text[:1].lower() + text[1:] if text else "cannot be used"
+    text = re.sub(r"\b(bool|int|float|str|array|object)\b", lambda kind: _KINDS[kind.group()], text)
+    return f"{text[:1].lower()}{text[1:]}." if text else "cannot be used."
 
 
 def merge(*trees: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,12 +9,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from monkeycode_lsp import clock, config
+from monkeycode_lsp import clock, config, threads
 from monkeycode_lsp.engines.base import Model
 
 _SAVED_S = 5.0
 """So much engine time can be saved up."""
+_LEAST_S = 0.5
+"""With less, nothing is finished."""
 _LOOK_AT_POWER_S = 60.0
+_THREAD = "battery"
 
 
 class LookAhead:
@@ -41,7 +44,7 @@ class LookAhead:
             return False
         if self._mode == "auto" and self._is_unplugged():
             return False
-        return self.left_s > 0.0
+        return self.left_s >= _LEAST_S
 
     @property
     def left_s(self) -> float:
@@ -74,4 +77,7 @@ class LookAhead:
         return self._unplugged
 
     async def _look(self) -> None:
-        self._unplugged = await asyncio.to_thread(self._on_battery)
+        if threads.at_work(_THREAD):  # of a pipeline that was here before
+            self._looked_at = None
+            return
+        self._unplugged = await threads.run(_THREAD, self._on_battery)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import math
 import os
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -43,8 +45,18 @@ def _systems(_ctx: click.Context, _parameter: click.Parameter, value: str) -> tu
     return tuple(SYSTEMS[word] for word in words)
 
 
+class _Finite(click.FloatRange):
+    """A range that `nan` is not in."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        number = float(super().convert(value, param, ctx))
+        if not math.isfinite(number):
+            self.fail(f"{value} is not in the range {self._describe_range()}.", param, ctx)
+        return number
+
+
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-_OUTPUT = click.Path(dir_okay=False, path_type=Path)
+_OUTPUT = click.Path(dir_okay=False, allow_dash=True, path_type=Path)
 
 
 @click.command("replay")
@@ -53,10 +65,10 @@ _OUTPUT = click.Path(dir_okay=False, path_type=Path)
 @click.option("--record", type=_OUTPUT, metavar="FILE", help="Serve an editor and record what is typed; see above.")
 @click.option("--keys", "n_keys", type=click.IntRange(1), help=f"How many keys; all, or {_REAL_KEYS} in real time.")
 @click.option("--from", "first", type=click.IntRange(0), default=0, help="The first of them, counted from 0.")
-@click.option("--latency-ms", type=click.FloatRange(1, 60_000), default=250, show_default=True, help="What the backend takes.")
-@click.option("--q", type=click.FloatRange(0, 1), default=0.3, show_default=True, help="How often the backend is right.")
+@click.option("--latency-ms", type=_Finite(1, 60_000), default=250, show_default=True, help="What the backend takes.")
+@click.option("--q", type=_Finite(0, 1), default=0.3, show_default=True, help="How often the backend is right.")
 @click.option("--seed", default=0, show_default=True, help="Of everything that is left to chance.")
-@click.option("--editor-delay-ms", type=click.FloatRange(0, 5_000), default=0, help="The editor asks so long after a key.")
+@click.option("--editor-delay-ms", type=_Finite(0, 5_000), default=0, help="The editor asks so long after a key.")
 @click.option(
     "--engine",
     type=click.Choice(["oracle", "configured"]),
@@ -65,11 +77,11 @@ _OUTPUT = click.Path(dir_okay=False, path_type=Path)
     help="oracle: knows what is typed next, and says it or not; configured: your own engine, in real time.",
 )
 @click.option("--real-time", is_flag=True, help=f"Real servers over stdio, the keys at their times, pauses of {_MOST_PAUSE_S:g} s at most.")
-@click.option("--speed", type=click.FloatRange(0.1, 100), default=1, help="Type so many times faster.")
+@click.option("--speed", type=_Finite(0.1, 100), default=1, help="Type so many times faster.")
 @click.option("--systems", default=",".join(SYSTEMS), show_default=True, callback=_systems, help="Which ones, with commas.")
 @options.setting_option
 @click.option("--json", "json_file", type=_OUTPUT, metavar="FILE", help="Write all figures as JSON; - prints them.")
-@click.option("--svg", "svg_file", type=_OUTPUT, metavar="FILE", help="Draw how soon text was there.")
+@click.option("--svg", "svg_file", type=_OUTPUT, metavar="FILE", help="Draw how soon text was there; - prints the drawing.")
 @click.option("--stdio", is_flag=True, hidden=True)
 @click.option("--clientProcessId", "client_pid", type=int, hidden=True)
 @click.pass_context
@@ -96,23 +108,29 @@ def replay(
 
     --record FILE is for an editor, in place of `monkeycode serve`.  It serves as usual and writes the edits of the document
     that is edited most, with the text it began with, to FILE (or FILE-2 and so on if there is one), every two seconds and at
-    the end, readable for you only.  Documents that are not served, such as .env files, are not recorded.
+    the end, readable for you only.  Documents that are not served, such as .env files, are not recorded; once a setting
+    excludes the document that was recorded, the file is removed.
     """
     del stdio, client_pid  # editors pass them
     if sum(source is not None for source in (trace, synthetic, record)) != 1:
         raise click.UsageError("Give a TRACE, --synthetic FILE or --record FILE.")
     how = Asked(**asked)
     if record is not None:
+        if _is_stdout(record):
+            raise click.UsageError("--record needs a file: standard output belongs to the editor.")
         ctx.exit(_record(record, how.settings))
     if not how.real_time and (how.engine == "configured" or how.speed != 1):
         raise click.UsageError("--engine configured and --speed belong to --real-time.")
-    for file in (json_file, svg_file):
+    outputs = [file for file in (json_file, svg_file) if file is not None]
+    if sum(map(_is_stdout, outputs)) > 1:
+        raise click.UsageError("--json and --svg cannot both be printed.")
+    for file in outputs:
         _must_be_writable(file)
     whole = _load(trace, how.seed) if trace is not None else _type(synthetic or Path(), how.seed)
     part = _part(whole, first, n_keys, how)
     report = _run(part, first, how)
     _write(report, json_file, svg_file)
-    if json_file is None or str(json_file) != "-":
+    if not any(map(_is_stdout, outputs)):
         replay_tables.show(report, terminal.console())
 
 
@@ -131,18 +149,27 @@ def _load(file: Path, seed: int) -> Trace:
 def _type(file: Path, seed: int) -> Trace:
     from monkeycode_lsp.bench.replay.synthetic import synthetic  # noqa: PLC0415 - as above
 
-    try:
-        data = file.read_bytes()
-        text = lf(data.decode("utf-8-sig"))
-    except OSError as exc:
-        raise MonkeyCodeError(f"{file} cannot be read: {exc.strerror or exc}.") from exc
-    except UnicodeDecodeError as exc:
-        raise MonkeyCodeError(f"{file} is not UTF-8 text.") from exc
+    data = _read(file)
     if len(data) > _MOST_BYTES:
         raise MonkeyCodeError(f"{file} is too large to be typed: it has more than {_MOST_BYTES // 1024} KiB.")
+    try:
+        text = lf(data.decode("utf-8-sig"))
+    except UnicodeDecodeError as exc:
+        raise MonkeyCodeError(f"{file} is not UTF-8 text.") from exc
     if not text.strip():
         raise MonkeyCodeError(f"{file} is empty: there is nothing to type.")
     return synthetic(text, file.name, seed, language=place.language(file))
+
+
+def _read(file: Path) -> bytes:
+    """No more than tells that it is too much."""
+    try:
+        if not stat.S_ISREG(file.stat().st_mode):  # a pipe or a device may never end, or never begin
+            raise MonkeyCodeError(f"{file} cannot be typed: it is not a plain file.")
+        with file.open("rb") as opened:
+            return opened.read(_MOST_BYTES + 1)
+    except OSError as exc:
+        raise MonkeyCodeError(f"{file} cannot be read: {exc.strerror or exc}.") from exc
 
 
 def _part(trace: Trace, first: int, n_keys: int | None, how: Asked) -> Trace:
@@ -200,9 +227,13 @@ def _progress() -> Iterator[Told]:
 # What is written
 
 
-def _must_be_writable(file: Path | None) -> None:
+def _is_stdout(file: Path) -> bool:
+    return str(file) == "-"
+
+
+def _must_be_writable(file: Path) -> None:
     """Raises before the work is done and not after it."""
-    if file is None or str(file) == "-":
+    if _is_stdout(file):
         return
     try:
         if file.exists():
@@ -217,16 +248,18 @@ def _must_be_writable(file: Path | None) -> None:
 def _write(report: Report, json_file: Path | None, svg_file: Path | None) -> None:
     from monkeycode_lsp.bench.replay import svg  # noqa: PLC0415 - as above
 
-    data = msgspec.json.format(msgspec.json.encode(report)).decode()
-    if json_file is not None and str(json_file) == "-":
-        click.echo(data)
-    elif json_file is not None:
-        json_file.write_text(data + "\n", encoding="utf-8")
+    if json_file is not None:
+        _put(msgspec.json.format(msgspec.json.encode(report)).decode(), json_file)
     if svg_file is not None:
         lines = [svg.Line(system.rates.system, system.waits_ms, system.rates.fresh_per_key or 0.0) for system in report.systems]
-        svg_file.write_text(
-            svg.draw("How soon text is there", replay_tables.how(report.setup).replace("; ", "\n"), lines), encoding="utf-8"
-        )
+        _put(svg.draw("How soon text is there", replay_tables.how(report.setup).replace("; ", "\n"), lines), svg_file)
+
+
+def _put(text: str, file: Path) -> None:
+    if _is_stdout(file):
+        click.echo(text)
+    else:
+        file.write_text(text.rstrip("\n") + "\n", encoding="utf-8")
 
 
 # Recording

@@ -97,15 +97,14 @@ def _before_suffix(then: Window, typed: str, ahead: str, now: Window, *, whole: 
     if not typed:
         return ahead if plain else None
     found = closers.opened(then.line_before[-_LINE:], typed, ahead, whole=whole)
-    for n in range(len(found.over), -1, -1):
-        # What the user closed, an editor does not insert where it stands already: the cursor moves over it.
-        over = "".join(found.over[:n])
-        if not then.suffix.startswith(over):
-            continue
-        kept = then.suffix[len(over) :]
+    if found is None:
+        return None
+    # What the user closed, an editor does not insert where it stands already: the cursor moves over it.
+    for n_over in reversed(closers.typed_over(then.suffix, found)):
+        kept = then.suffix[n_over:]
         for stands in closers.standing(now.suffix, found, typed):
             if _same_start(kept, now.suffix[stands.n_characters :], then, now):
-                return closers.until_closed(ahead, found, stands, now.suffix, whole=whole) if stands.depths else ahead
+                return closers.until_closed(found, stands, now.suffix, whole=whole) if stands.depths else ahead
     return None
 
 

@@ -20,12 +20,11 @@ import msgspec
 
 from monkeycode_lsp.errors import StorageError
 from monkeycode_lsp.recall import disk_folder
-from monkeycode_lsp.recall.disk_store import DAMAGED, FILE
+from monkeycode_lsp.recall.disk_store import DAMAGED, FILE, JOURNAL
 from monkeycode_lsp.recall.disk_trouble import TroubleError
 
 TROUBLES = (OSError, sqlite3.Error, TroubleError)
 """What the functions here raise; `disk_trouble` has the words."""
-_JOURNAL = f"{FILE}-journal"
 _LOCK_S = 1.0
 _COUNT = "SELECT COUNT(*), TOTAL(expire_time < ?), MIN(store_time), MAX(store_time) FROM Cache WHERE typeof(store_time) = 'real'"
 
@@ -71,8 +70,9 @@ def try_out(folder: Path) -> None:
         return  # it can be created
     disk_folder.check(folder)
     with contextlib.suppress(FileNotFoundError):
-        (folder / disk_folder.SECRET).read_bytes()
-        (folder / FILE).open("r+b").close()  # SQLite would be content to read
+        os.close(disk_folder.opened(folder / disk_folder.SECRET, os.O_RDONLY))
+        os.close(disk_folder.opened(folder / FILE, os.O_RDWR))  # SQLite would be content to read
+        disk_folder.check_file(folder / JOURNAL)
         with closing(_connect(folder / FILE)) as connection:
             connection.execute("BEGIN IMMEDIATE")
             connection.execute("ROLLBACK")
@@ -87,7 +87,7 @@ def clear(folder: Path, *, replace: Callable[[str, Path], None] = os.replace) ->
     disk_folder.check(folder)
     before, path = _n_bytes(folder), folder / FILE
     if not path.exists() or _begun_anew(path, replace):
-        (folder / _JOURNAL).unlink(missing_ok=True)  # of a database that is gone
+        (folder / JOURNAL).unlink(missing_ok=True)  # of a database that is gone
     (folder / DAMAGED).unlink(missing_ok=True)
     return max(0, before - _n_bytes(folder))
 
@@ -95,7 +95,7 @@ def clear(folder: Path, *, replace: Callable[[str, Path], None] = os.replace) ->
 def files(folder: Path) -> list[Path]:
     """Those of ours that are there and hold suggestions.  Raises `StorageError` where something else has such a name."""
     found = []
-    for path in (folder / name for name in (FILE, _JOURNAL, DAMAGED)):
+    for path in (folder / name for name in (FILE, JOURNAL, DAMAGED)):
         try:
             kind = path.lstat().st_mode
         except FileNotFoundError:

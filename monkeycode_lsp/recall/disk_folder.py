@@ -1,13 +1,16 @@
 """The folder that suggestions lie in, and the secret that its keys are hashed with.
 
-Invariant: nobody but this user can put anything there, and the secret is the same for all windows of the user.
+Invariants: nobody but this user can put anything there, and the secret is the same for all windows of the user.
+Nothing is opened but plain files of this user, so nothing there can make us wait.
 """
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import secrets
+import stat
 import sys
 from pathlib import Path
 
@@ -15,6 +18,8 @@ from monkeycode_lsp.recall.disk_trouble import Trouble, TroubleError
 
 SECRET = "secret"  # noqa: S105 - a file name
 _N_BYTES = 32
+_CAREFULLY = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+"""Never wait for the other end of a pipe, follow no link; Windows has the last of these only."""
 
 
 def prepare(folder: Path) -> None:
@@ -42,18 +47,23 @@ def check(folder: Path) -> None:
 
 
 def secret(folder: Path) -> bytes:
-    """32 bytes that every window of the user finds; made by the first one.  Raises `OSError`."""
+    """32 bytes that every window of the user finds; made by the first one.  Raises `OSError` and `TroubleError`."""
     path = folder / SECRET
     try:
-        found = path.read_bytes()
+        found = _read(path)
     except FileNotFoundError:
         _make(path)
-        found = path.read_bytes()
+        found = _read(path)
     if len(found) != _N_BYTES:
         # Cut off by a crash or a full disk.  What was hashed with it is never found again, and ages away.
         _draft(path).replace(path)
-        found = path.read_bytes()
+        found = _read(path)
     return found
+
+
+def _read(path: Path) -> bytes:
+    with os.fdopen(opened(path, os.O_RDONLY), "rb") as file:
+        return file.read(_N_BYTES + 1)
 
 
 def _make(path: Path) -> None:
@@ -81,9 +91,34 @@ def _draft(path: Path) -> Path:
 
 
 def touch(path: Path) -> os.stat_result:
-    """Create it for this user only unless it is there, so that nothing else chooses its mode.  Raises `OSError`."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    """Create it for this user only unless it is there, so that nothing else chooses its mode.  Raises `OSError` and `TroubleError`."""
+    descriptor = opened(path, os.O_RDWR | os.O_CREAT)
     try:
         return os.fstat(descriptor)
     finally:
         os.close(descriptor)
+
+
+def opened(path: Path, flags: int) -> int:
+    """A descriptor of a plain file of this user.  Raises `OSError` and `TroubleError`."""
+    check_file(path)  # before: opening alone can do something to a device
+    descriptor = os.open(path, flags | _CAREFULLY, 0o600)
+    try:
+        _check_found(path.name, os.fstat(descriptor))
+    except TroubleError:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def check_file(path: Path) -> None:
+    """See that it is a plain file of this user, if it is there.  Raises `OSError` and `TroubleError`."""
+    with contextlib.suppress(FileNotFoundError):
+        _check_found(path.name, path.lstat())
+
+
+def _check_found(name: str, found: os.stat_result) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        raise TroubleError(Trouble.FOREIGN_FILE, f"{name} in it is not a plain file")
+    if sys.platform != "win32" and found.st_uid != os.geteuid():
+        raise TroubleError(Trouble.FOREIGN_FILE, f"{name} in it belongs to another user")

@@ -2,6 +2,7 @@
 
 Invariants: nothing is ever pickled or unpickled, and no file but the database is written or removed, whatever its tables say.
 What lies there is a keyed hash of the key and a sealed record, so a torn page can cost a record but never show a wrong one.
+The record's age is sealed with it: whoever reads it decides how old it may be.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ import hashlib
 import hmac
 import os
 import sqlite3
+import struct
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
@@ -22,6 +25,8 @@ from monkeycode_lsp.recall.record import MOST_BYTES, Record, decode, encode
 
 FILE = "suggestions.db"
 """Not the library's own name: a folder that another program uses with it is left alone."""
+JOURNAL = f"{FILE}-journal"
+"""SQLite's, while it writes or after a crash."""
 DAMAGED = "suggestions.damaged"
 """Where a damaged one is set aside."""
 _OPEN_LOCK_S = 5.0
@@ -29,6 +34,10 @@ _OPEN_LOCK_S = 5.0
 _LOCK_S = 2.0
 """A healthy transaction takes less than a millisecond."""
 _SEAL = 16
+_BORN = struct.Struct(">d")
+"""When the record was put there, in Unix time."""
+_MOST_ROW_BYTES = 2 * MOST_BYTES
+"""A row of ours is a record and a little more; SQLite refuses a longer one without reading it."""
 _NO_FILES = 2**31
 
 Connect = Callable[[Path, float], sqlite3.Connection]
@@ -112,6 +121,7 @@ class _Cache(diskcache.Cache):  # type: ignore[misc]  # the library has no types
     def _con(self) -> sqlite3.Connection:
         if self._connection is None:
             self._connection = self._connect(self._path, self._lock_s)
+            self._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MOST_ROW_BYTES)
             for name in ("cache_size", "mmap_size", "synchronous"):  # of a connection, not of the file
                 self._connection.execute(f"PRAGMA {name} = {_SETTINGS[f'sqlite_{name}']}")
         return self._connection
@@ -129,12 +139,15 @@ class Store:
     _secret: bytes
     _cache: _Cache
 
-    def __init__(self, folder: Path, *, ttl_s: float, most_bytes: int, connect: Connect) -> None:
+    def __init__(
+        self, folder: Path, *, ttl_s: float, most_bytes: int, connect: Connect, wall_clock: Callable[[], float] = time.time
+    ) -> None:
         self._folder = folder
         self._path = folder / FILE
         self._ttl_s = ttl_s
         self._most_bytes = most_bytes
         self._connect = connect
+        self._wall_clock = wall_clock
         self._file: os.stat_result | None = None
 
     def open(self) -> None:
@@ -142,21 +155,33 @@ class Store:
         disk_folder.prepare(self._folder)
         self._secret = disk_folder.secret(self._folder)
         self._file = disk_folder.touch(self._path)
+        disk_folder.check_file(self._folder / JOURNAL)
         self._cache = _Cache(self._path, self._connect, self._most_bytes)
 
     def get(self, key: bytes) -> Record | None:
         self._check()
         name = self._name(key)
-        value = self._cache.get(name, b"")
-        seal, data = value[:_SEAL], value[_SEAL:]
-        return decode(data) if hmac.compare_digest(seal, self._seal(name, data)) else None
+        try:
+            value = self._cache.get(name, b"")
+        except sqlite3.DataError:  # too long to be ours
+            return None
+        seal, sealed = value[:_SEAL], value[_SEAL:]
+        if not hmac.compare_digest(seal, self._seal(name, sealed)):
+            return None
+        (born,) = _BORN.unpack_from(sealed)
+        # One from the future was put there before the clock was set back: it counts as new.
+        return decode(sealed[_BORN.size :]) if self._wall_clock() - born < self._ttl_s else None
 
     def put(self, key: bytes, record: Record) -> None:
         self._check()
-        data = encode(record)
+        try:
+            data = encode(record)
+        except UnicodeEncodeError:  # half a surrogate pair
+            return
         if len(data) <= MOST_BYTES:
             name = self._name(key)
-            self._cache.set(name, self._seal(name, data) + data, expire=self._ttl_s)
+            sealed = _BORN.pack(self._wall_clock()) + data
+            self._cache.set(name, self._seal(name, sealed) + sealed, expire=self._ttl_s)
 
     def close(self) -> None:
         self._cache.close()
@@ -170,8 +195,9 @@ class Store:
     def _name(self, key: bytes) -> bytes:
         return hashlib.blake2b(key, key=self._secret, digest_size=16, person=b"name").digest()
 
-    def _seal(self, name: bytes, data: bytes) -> bytes:
-        return hashlib.blake2b(name + data, key=self._secret, digest_size=_SEAL, person=b"seal").digest()
+    def _seal(self, name: bytes, sealed: bytes) -> bytes:
+        # Its name changes with what is sealed, so that what lies there in an older form is a miss.
+        return hashlib.blake2b(name + sealed, key=self._secret, digest_size=_SEAL, person=b"seal, born").digest()
 
     def _check(self) -> None:
         """SQLite goes on with a file that no longer has a name."""
@@ -181,7 +207,7 @@ class Store:
     def _is_ours(self) -> bool:
         """Whether the file that was opened is still the one of that name."""
         try:
-            found = self._path.stat()
+            found = self._path.lstat()  # a link to it is not it
         except (FileNotFoundError, NotADirectoryError):
             raise TroubleError(Trouble.GONE) from None
         return self._file is not None and os.path.samestat(found, self._file)

@@ -18,6 +18,7 @@ class Trouble(enum.Enum):
 
     OTHERS_FOLDER = "belongs to another user"
     OPEN_FOLDER = "others can write there"
+    FOREIGN_FILE = "holds a file that is not ours"
     UNUSABLE = "cannot be created, read or written"
     LOCKED = "another program holds the lock"
     FULL = "no space left"
@@ -30,8 +31,8 @@ class Trouble(enum.Enum):
 class TroubleError(Exception):
     """What we found out ourselves."""
 
-    def __init__(self, trouble: Trouble) -> None:
-        super().__init__(trouble.value)
+    def __init__(self, trouble: Trouble, why: str = "") -> None:
+        super().__init__(why or trouble.value)
         self.trouble = trouble
 
 
@@ -51,6 +52,10 @@ _WORDS = {
     Trouble.OPEN_FOLDER: _Words(
         f"Other users can write to the cache folder {{folder}}, {_MEMORY}.",
         "Run `chmod go-w` on it, or set `cache.directory` to a folder of your own.",
+    ),
+    Trouble.FOREIGN_FILE: _Words(
+        f"The cache folder {{folder}} cannot be used ({{why}}), {_MEMORY}.",
+        "Remove that file, or set `cache.directory` to a folder of your own.",
     ),
     Trouble.UNUSABLE: _Words(
         f"The cache folder {{folder}} cannot be used ({{why}}), {_MEMORY}.",
@@ -88,6 +93,7 @@ _CODES = {
     sqlite3.SQLITE_ERROR: Trouble.DAMAGED,  # our statements are right, so the tables are not
     sqlite3.SQLITE_CONSTRAINT: Trouble.DAMAGED,
     sqlite3.SQLITE_MISMATCH: Trouble.DAMAGED,
+    sqlite3.SQLITE_TOOBIG: Trouble.DAMAGED,
     sqlite3.SQLITE_READONLY: Trouble.UNUSABLE,
     sqlite3.SQLITE_READONLY_DBMOVED: Trouble.GONE,
     sqlite3.SQLITE_CANTOPEN: Trouble.UNUSABLE,

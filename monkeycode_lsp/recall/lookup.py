@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import msgspec
 
-from monkeycode_lsp import clock
+from monkeycode_lsp import clock, threads
 from monkeycode_lsp.domain import Origin, Scope, Suggestion, Window
 from monkeycode_lsp.recall import record, signature, workspace
 from monkeycode_lsp.recall.indent import reindented
@@ -21,6 +22,8 @@ from monkeycode_lsp.recall.record import Record
 from monkeycode_lsp.recall.showings import Showings
 from monkeycode_lsp.recall.table import Table
 from monkeycode_lsp.recall.tier import Tier
+
+_THREAD = "workspace"
 
 
 class Finished(msgspec.Struct, frozen=True):
@@ -208,4 +211,7 @@ class Recall:
         return False
 
     async def _find_out(self, folder: str) -> None:
-        self._identities[folder] = await asyncio.to_thread(self._identify, folder)
+        if threads.at_work(_THREAD):  # for another one, whose drive may hang: the next ask tries again
+            del self._identifying[folder]
+            return
+        self._identities[folder] = await threads.run(_THREAD, partial(self._identify, folder))

@@ -1,16 +1,18 @@
 """The only module that knows the `redis` package: two commands, and what went wrong in the user's words.
 
 Heavy, and the package is an extra: import it late and on a thread.  One try for each command: who asks again,
-and when, is decided elsewhere.
+and when, is decided elsewhere.  No reply, whatever its length, takes more memory than `_MOST_BYTES` and a little.
 """
 
 from __future__ import annotations
 
 import ssl
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from redis import exceptions as redis_errors
+from redis._parsers import _AsyncRESP2Parser
 from redis.asyncio import Redis
 from redis.asyncio.connection import AbstractConnection, Connection, ConnectionPool, SSLConnection, UnixDomainSocketConnection
 from redis.asyncio.retry import Retry
@@ -23,6 +25,8 @@ from monkeycode_lsp.recall.trouble import Trouble
 _CONNECT_S = 1.0
 _ANSWER_S = 0.5
 """Longer than anybody waits: so a late answer is still read, and the connection stays good."""
+_MOST_BYTES = 131_072
+"""More than is ever asked for."""
 _PASSWORD = (redis_errors.AuthenticationError, redis_errors.AuthorizationError, redis_errors.AuthenticationWrongNumberOfArgsError)
 _CLUSTER = (redis_errors.AskError, redis_errors.ClusterError, redis_errors.ClusterCrossSlotError, redis_errors.TryAgainError)
 
@@ -30,11 +34,13 @@ _CLUSTER = (redis_errors.AskError, redis_errors.ClusterError, redis_errors.Clust
 class Link:
     """A few connections to one server, made when needed."""
 
-    # The mutable state is the client's pool of connections, which it keeps by itself.
+    # The mutable state is the client's pool of connections, which it keeps by itself, and the address that new ones
+    # go to; `go_to` changes it.
 
     def __init__(self, address: Address, *, most_connections: int) -> None:
         """Blocking: reads certificates.  Raises `ConfigError`."""
-        kind, how = _connection(address)
+        self._number = address.host
+        kind, how = _connection(address, lambda: self._number)
         pool = ConnectionPool(
             connection_class=kind,
             max_connections=most_connections,
@@ -45,10 +51,15 @@ class Link:
             socket_timeout=_ANSWER_S,
             protocol=2,
             decode_responses=False,
+            parser_class=_Parser,
             retry=Retry(NoBackoff(), 0),
             **how,
         )
         self._client = Redis.from_pool(pool)
+
+    def go_to(self, number: str) -> None:
+        """New connections go to this numeric address: the event loop must not look up the name.  A socket with a path has none."""
+        self._number = number
 
     async def read(self, name: str, *, most_bytes: int) -> bytes | Trouble:
         """The first bytes of what is kept under `name`; empty for nothing, and for what is no text."""
@@ -72,22 +83,52 @@ class Link:
         await self._client.aclose()
 
 
-def _connection(address: Address) -> tuple[type[AbstractConnection], dict[str, Any]]:
+def _connection(address: Address, number: Callable[[], str]) -> tuple[type[AbstractConnection], dict[str, Any]]:
     """The kind of connection, and what only that kind takes."""
     if address.path:
         return UnixDomainSocketConnection, {"path": address.path}
-    place = {"host": address.host, "port": address.port, "socket_keepalive": True}
+    place = {"host": address.host, "port": address.port, "number": number, "socket_keepalive": True}
     if address.tls:
         return _TLSConnection, place | {"context": _context(address)}
-    return Connection, place
+    return _Connection, place
 
 
-class _TLSConnection(SSLConnection):
+class _Connection(Connection):
+    """To a numeric address."""
+
+    def __init__(self, *, number: Callable[[], str], **how: Any) -> None:
+        super().__init__(**how)
+        self._number = number
+
+    def _connection_arguments(self) -> Mapping[str, Any]:
+        return {**super()._connection_arguments(), "host": self._number()}
+
+
+class _TLSConnection(_Connection, SSLConnection):
     """With a context that was made beforehand: making one takes long enough to be felt on the event loop."""
 
     def __init__(self, *, context: ssl.SSLContext, **how: Any) -> None:
         super().__init__(**how)
         self.ssl_context.context = context
+
+    def _connection_arguments(self) -> Mapping[str, Any]:
+        # The certificate is the name's.
+        return {**super()._connection_arguments(), "server_hostname": self.host}
+
+
+class _Parser(_AsyncRESP2Parser):
+    """Refuses a reply by its first line, before the rest is read: of a value that is too long, of a list, which nothing here asks for."""
+
+    async def _readline(self) -> bytes:
+        line = bytes(await super()._readline())  # of bounded length itself
+        kind, length = line[:1], line[1:]
+        if kind == b"*" or (kind == b"$" and length != b"-1" and not _is_fair(length)):
+            raise redis_errors.InvalidResponse
+        return line
+
+
+def _is_fair(length: bytes) -> bool:
+    return length.isdigit() and len(length) <= len(str(_MOST_BYTES)) and int(length) <= _MOST_BYTES
 
 
 def _context(address: Address) -> ssl.SSLContext:

@@ -1,7 +1,8 @@
 """The tier of a team: a Redis or Valkey that all its members name in `cache.sharedUrl`.
 
 An ask never waits longer than `PATIENCE_S` for it, and never for a connection: whether the server is there
-(again) is found out in the background.  No source text is in its keys, and trouble costs one warning.
+(again) is found out in the background.  No source text is in its keys, nothing is believed that was not kept under the same
+name by who knows the password, and trouble costs one warning.
 """
 
 from __future__ import annotations
@@ -12,13 +13,15 @@ import logging
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
-from monkeycode_lsp import clock
+from monkeycode_lsp import clock, threads
 from monkeycode_lsp.domain import Origin
 from monkeycode_lsp.errors import ConfigError
 from monkeycode_lsp.models.package_client import install_line
-from monkeycode_lsp.recall import address, breaker, record
+from monkeycode_lsp.recall import address, breaker, record, seal
 from monkeycode_lsp.recall.breaker import Breaker
 from monkeycode_lsp.recall.record import Record
+from monkeycode_lsp.recall.resolver import resolve
+from monkeycode_lsp.recall.seal import Seal
 from monkeycode_lsp.recall.tier import Warn
 from monkeycode_lsp.recall.trouble import Trouble
 
@@ -29,6 +32,10 @@ logger = logging.getLogger(__name__)
 
 PATIENCE_S = 0.02
 _NAMES = "monkeycode:1:"
+_NAME_BYTES = 20
+_THREAD = "team's cache"
+"""Where what may block is done: the client is loaded, certificates are read and the server's name is looked up."""
+_NOT_THERE = (Trouble.UNREACHABLE, Trouble.SILENT)
 _MOST_GETS = 4
 _MOST_PUTS = 4
 _FINISH_S = 0.5
@@ -46,9 +53,18 @@ class Shared:
     # The mutable state is the link (None until the package is loaded), whether the server was ever reached, the
     # two breakers, what has been said, and the tasks in flight; all of it changes on the event loop only.
 
-    def __init__(self, url: str, *, ttl_s: float, warn: Warn, now: Callable[[], float] = clock.now) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        ttl_s: float,
+        warn: Warn,
+        now: Callable[[], float] = clock.now,
+        resolve: Callable[[str], list[str]] = resolve,
+    ) -> None:
         self._warn = warn
         self._now = now
+        self._resolve = resolve
         self._ttl_s = max(1, round(ttl_s))
         self._address = address.Address()
         self._link: Link | None = None
@@ -65,7 +81,8 @@ class Shared:
         except ConfigError as exc:
             self._give_up(str(exc))
         # A keyed hash of a keyed hash: whoever reads the server's keys but does not know the password learns nothing.
-        self._secret = hashlib.blake2b(b"monkeycode shared recall\0" + self._address.password.encode(), digest_size=32).digest()
+        secret = hashlib.blake2b(b"monkeycode shared recall\0" + self._address.password.encode(), digest_size=32).digest()
+        self._seal = Seal(secret, name_bytes=_NAME_BYTES)
 
     def open(self) -> None:
         """Begin to connect; returns at once."""
@@ -143,7 +160,11 @@ class Shared:
 
     async def _read(self, link: Link, key: bytes) -> bytes | Trouble:
         begun = self._now()
-        found = await link.read(self._name(key), most_bytes=record.MOST_BYTES)
+        name = self._seal.name(key)
+        found = await link.read(_written(name), most_bytes=record.MOST_BYTES + seal.BYTES)
+        if isinstance(found, bytes) and found:
+            opened = self._seal.opened(name, found)
+            found = Trouble.CHANGED if opened is None else opened
         if isinstance(found, Trouble):
             self._failed(found)
         elif self._now() - begun <= PATIENCE_S:
@@ -151,7 +172,8 @@ class Shared:
         return found
 
     async def _write(self, link: Link, key: bytes, data: bytes) -> Trouble | None:
-        trouble = await link.write(self._name(key), data, ttl_s=self._ttl_s)
+        name = self._seal.name(key)
+        trouble = await link.write(_written(name), self._seal.sealed(name, data), ttl_s=self._ttl_s)
         if trouble is None:
             if self._writes.good(self._now()):
                 logger.info("The team's cache at %s takes suggestions again.", self._address.name)
@@ -162,40 +184,52 @@ class Shared:
             self._failed(trouble)
         return trouble
 
-    def _name(self, key: bytes) -> str:
-        return _NAMES + hashlib.blake2b(key, key=self._secret, digest_size=20).hexdigest()
-
     # Out of order and back
 
     def _knock(self) -> None:
         """Find out in the background whether the server is there, if it is time for that."""
-        if not self._off and not self._in_order and not self._knocks and self._reads.passes(self._now()):
+        if self._off or self._in_order or self._knocks or threads.at_work(_THREAD):
+            return  # the last: for the server of before, whose name nobody answers
+        if self._reads.passes(self._now()):
             self._begin(self._knocks, self._reach())
 
     async def _reach(self) -> Trouble | None:
-        link = self._link = await self._linked()
-        if link is None:
+        found = await self._found()
+        if found is None:
             return None
-        quickest_s = float("inf")
-        for _ in range(4):  # the first one connects
-            begun = self._now()
-            found = await link.read(self._name(b""), most_bytes=0)
-            if isinstance(found, Trouble):
-                self._failed(found)
-                return found
-            quickest_s = min(quickest_s, self._now() - begun)
-        if quickest_s > PATIENCE_S:
-            self._failed(Trouble.SLOW)
-            return Trouble.SLOW
+        self._link, numbers = found
+        trouble: Trouble | None = Trouble.UNREACHABLE
+        for number in numbers:
+            self._link.go_to(number)
+            trouble = await self._try_out(self._link)
+            if trouble not in _NOT_THERE:
+                break
+        if trouble is not None:
+            self._failed(trouble)
+            return trouble
         self._reached = True
         self._succeeded()
         return None
 
-    async def _linked(self) -> Link | None:
-        if self._link is not None:
-            return self._link
+    async def _try_out(self, link: Link) -> Trouble | None:
+        quickest_s = float("inf")
+        for _ in range(4):  # the first one connects
+            begun = self._now()
+            found = await link.read(_written(self._seal.name(b"")), most_bytes=0)
+            if isinstance(found, Trouble):
+                return found
+            quickest_s = min(quickest_s, self._now() - begun)
+        return Trouble.SLOW if quickest_s > PATIENCE_S else None
+
+    async def _found(self) -> tuple[Link, list[str]] | None:
+        """The link, and the server's addresses as the name service knows them now."""
+        where, known, resolve = self._address, self._link, self._resolve
+
+        def find() -> tuple[Link, list[str]]:
+            return known or _open(where), resolve(where.host) if where.host else [""]
+
         try:
-            return await asyncio.to_thread(_open, self._address)
+            return await threads.run(_THREAD, find)
         except ImportError:
             line = install_line("shared")
             self._give_up(f"`cache.sharedUrl` needs the package redis: {line}. Suggestions are not shared.")
@@ -223,6 +257,10 @@ class Shared:
         self._off = True
         logger.warning("%s", why)
         self._warn(why)
+
+
+def _written(name: bytes) -> str:
+    return _NAMES + name.hex()
 
 
 def _open(where: address.Address) -> Link:

@@ -18,4 +18,5 @@ class Trouble(enum.Enum):
     CLUSTER = "is part of a cluster, which is not supported. Let `cache.sharedUrl` name a single server."
     REFUSED = "refuses to read. Its user needs the right to GETRANGE and SET keys that begin with `monkeycode:`."
     READ_ONLY = "takes no new suggestions: it is full, a replica, or its user may not write."
+    CHANGED = "gives back something else than was kept there, which is not used."
     STRANGE = "is no Redis or Valkey. Check the port in `cache.sharedUrl`."

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from monkeycode_lsp import account, config
+from monkeycode_lsp.bench.replay.virtual import VirtualLoop
 from monkeycode_lsp.completer import Completer
 from monkeycode_lsp.domain import Chunk, Finish, Origin, OutcomeKind, Usage
 from monkeycode_lsp.engines.base import Model
@@ -347,7 +348,24 @@ async def test_a_stream_that_we_cut_still_tells_what_was_read_and_generated():
     assert (pipeline.last.reused_tokens, pipeline.last.read_tokens, pipeline.last.generated_tokens) == (40, 2, 4)
 
 
-@pytest.mark.parametrize(("start_s", "reason"), [(0.08, "still starting"), (0.0, "completion.deadlineMs")])
+@pytest.mark.parametrize(("start_s", "shown"), [(9.0, [["x"]]), (14.0, [[]])])
+def test_the_first_ask_waits_for_an_engine_that_starts(start_s, shown):
+    class Slow(ScriptedEngine):
+        async def ready(self):
+            await asyncio.sleep(start_s)
+            return await super().ready()
+
+    async def session():
+        pipeline = Pipeline(engine=Slow([Answer(("x",), first_delay_ms=2_900)]))
+        texts = [[suggestion.text for suggestion in await pipeline(DEF)]]
+        await pipeline.completer.retire()
+        return texts
+
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        assert runner.run(session()) == shown
+
+
+@pytest.mark.parametrize(("start_s", "reason"), [(0.3, "still starting"), (0.0, "completion.deadlineMs")])
 async def test_an_ask_that_the_engine_was_too_late_for_says_what_took_the_time(start_s, reason):
     class Slow(ScriptedEngine):
         async def ready(self):

@@ -20,7 +20,7 @@ def test_names_are_the_same_words_in_camel_case():
     ("tree", "words"),
     [
         ({"completion": {"maxTokns": 3}}, ["completion.maxTokns", "did you mean completion.maxTokens?"]),
-        ({"local": {"gpuLayers": "many"}}, ["local.gpuLayers", "int"]),
+        ({"local": {"gpuLayers": "many"}}, ["local.gpuLayers", "a whole number"]),
         ({"local": {"slots": 0}}, ["local.slots", ">= 1"]),
         ({"local": {"idleMinutes": 10**12}}, ["local.idleMinutes", "<= 525600"]),
         ({"engine": "gpu"}, ["engine", "'gpu'"]),

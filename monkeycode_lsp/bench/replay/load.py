@@ -8,6 +8,7 @@ from __future__ import annotations
 import gzip
 import math
 import random
+import stat
 import zlib
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
@@ -27,6 +28,8 @@ _GZIP = b"\x1f\x8b"
 _SIGMA = 0.45
 """Spread of the spacing inside a second (log-normal); typing has runs and hesitations even there."""
 _LEAST_GAP_S = 0.001
+MOST_GAP_S = 600.0
+"""A longer pause counts as this: whatever waits in the pipeline has ended by then, except that cached text goes out of date."""
 _MOST_IN_A_SECOND = 60
 """Nobody types more; a trace that says so has no usable times."""
 _PASTE_CHARACTERS = 200
@@ -62,7 +65,8 @@ class _File(msgspec.Struct, frozen=True, rename="camel"):
 def load(path: Path, *, seed: int = 0, language: str = "") -> Trace:
     """The trace in the file, with a time of its own for every key.  Raises `TraceError`.  Blocking file read.
 
-    Times that are given in whole seconds are spread inside each second; `seed` decides how.
+    Times that are given in whole seconds are spread inside each second; `seed` decides how.  A pause of more than ten minutes
+    counts as ten, so nothing that is cached for longer goes out of date in it.
     """
     file = _decode(path)
     if file.kind == "concurrent" or not file.txns:
@@ -93,6 +97,8 @@ def _decode(path: Path) -> _File:
 
 def _read(path: Path) -> bytes:
     try:
+        if not stat.S_ISREG(path.stat().st_mode):  # a pipe may never end, or never begin
+            raise TraceError(f"{path} cannot be read: it is not a plain file.")
         with path.open("rb") as file:
             packed = file.read(len(_GZIP)) == _GZIP
             file.seek(0)
@@ -134,7 +140,7 @@ def _spread(seconds: list[float], path: Path, chance: random.Random) -> list[flo
     whole = all(second == int(second) for second in seconds)
     at, spread = 0.0, [0.0]
     for before, now in pairwise(_inside_seconds(seconds, path, chance) if whole else seconds):
-        at += max(_LEAST_GAP_S, now - before)
+        at += min(MOST_GAP_S, max(_LEAST_GAP_S, now - before))
         spread.append(at)
     return spread
 

@@ -1,7 +1,7 @@
 """Records what is typed while an editor is served: the edits of the document that is edited most.
 
 The recorder stands between the transport and the server and reads along; the server gets every message first, as it came.
-Invariant: nothing is recorded of a document that the gate refuses.
+Invariant: nothing is recorded of a document that the gate refuses, and what was recorded before it did is taken back.
 """
 
 from __future__ import annotations
@@ -66,6 +66,7 @@ class _Message(msgspec.Struct, frozen=True):
 class _Open(msgspec.Struct):
     """A document that is open, and its recording so far."""
 
+    uri: str
     document: Document
     start: str | None = None
     """None: nothing is recorded yet."""
@@ -81,8 +82,8 @@ class _Open(msgspec.Struct):
 class Recorder:
     """What the transport serves in the server's place.
 
-    The mutable state is the editor's settings, the open documents with their recordings, the longest recording of a document
-    that was closed, and how long the recording is that was saved last.
+    The mutable state is the editor's settings, the open documents with their recordings, of those that were closed the one
+    with the longest, how long the recording is that was saved last, and what goes on with the file; it changes on one thread.
     """
 
     def __init__(self, server: transport.Peer, file: RecordingFile, layers: Layers) -> None:
@@ -92,8 +93,11 @@ class Recorder:
         self._gate = Gate(layers.resolve()[0])
         self._encoding = Encoding.UTF16
         self._open: dict[str, _Open] = {}
-        self._closed: Recording | None = None
+        self._closed: _Open | None = None
         self._n_saved = 0
+        self._is_writing = False
+        self._must_go = False
+        """What lies in the file, or will in a moment, is forbidden by now."""
 
     def connected(self, writer: transport.Writer, *, framed: bool) -> None:
         """An editor is there."""
@@ -108,35 +112,55 @@ class Recorder:
     def save(self) -> None:
         """Write the longest recording if it has grown.  Blocking."""
         longest = self._longest()
-        if longest is not None:
-            self._write(longest)
+        if longest is not None and self._write(longest):
+            self._n_saved = len(longest.txns)
 
-    async def save_regularly(self) -> None:
-        """So that little is lost when the editor kills us."""
-        while True:
-            await asyncio.sleep(SAVE_EVERY_S)
+    async def save_regularly(self, over: asyncio.Event) -> None:
+        """So that little is lost when the editor kills us.  It ends between two writes, never in one."""
+        while not over.is_set():
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(over.wait(), SAVE_EVERY_S)
             longest = self._longest()
             if longest is not None:
-                await asyncio.to_thread(self._write, longest)
+                await self._save_elsewhere(longest)
+
+    async def _save_elsewhere(self, longest: Recording) -> None:
+        """On a thread, while the editor goes on and may forbid what is being written."""
+        self._is_writing = True
+        try:
+            is_saved = await asyncio.to_thread(self._write, longest)
+        finally:
+            self._is_writing = False
+        if is_saved and not self._must_go:
+            self._n_saved = len(longest.txns)
+        self._take_back()
 
     def _longest(self) -> Recording | None:
         """The recording to be saved; None if it has been."""
-        for uri, entry in self._open.items():
-            if entry.txns and self._is_refused(uri, entry.document):
-                self._forget(entry)
-        longest = max(self._open.values(), key=lambda entry: len(entry.txns), default=None)
-        n_open, n_closed = len(longest.txns) if longest else 0, len(self._closed.txns) if self._closed else 0
-        if max(n_open, n_closed) <= self._n_saved:
-            return None
-        return longest.recording() if longest is not None and n_open > n_closed else self._closed
+        self._forget_what_is_refused()
+        entries = [*self._open.values(), *([self._closed] if self._closed is not None else [])]
+        longest = max(entries, key=lambda entry: len(entry.txns), default=None)
+        return longest.recording() if longest is not None and len(longest.txns) > self._n_saved else None
 
-    def _write(self, recording: Recording) -> None:
+    def _write(self, recording: Recording) -> bool:
         try:
             self._file.save(recording)
         except OSError as exc:
             logger.warning("The recording could not be saved: %s.", exc.strerror or exc)
-        else:
-            self._n_saved = len(recording.txns)
+            return False
+        return True
+
+    def _take_back(self) -> None:
+        """Remove the file if it must go; whatever may be recorded is written with the next save."""
+        if self._must_go and not self._is_writing:
+            try:
+                self._file.remove()
+            except OSError as exc:
+                logger.warning(
+                    "The recording holds text of a document that is not served by now and could not be removed: %s.", exc.strerror or exc
+                )
+            else:
+                self._must_go = False
 
     # What the editor says
 
@@ -148,21 +172,25 @@ class Recorder:
             self._initialize(msgspec.json.decode(message.params))
         elif method == "workspace/didChangeConfiguration":
             self._layers.set_pushed(_member(msgspec.json.decode(message.params), "settings"))
-            self._gate = Gate(self._layers.resolve()[0])
+            self._follow_settings()
         elif not method and isinstance(answer := msgspec.json.decode(message.result), list):
             self._layers.set_current(next(iter(answer), None))  # only the question for our settings is answered by a list
-            self._gate = Gate(self._layers.resolve()[0])
+            self._follow_settings()
 
     def _initialize(self, params: Any) -> None:
         folders = _member(params, "workspaceFolders") or []
         root = _member(folders[0], "uri") if isinstance(folders, list) and folders else _member(params, "rootUri")
         self._layers.read_files(root if isinstance(root, str) else "")
         self._layers.set_client(_member(params, "initializationOptions"))
-        self._gate = Gate(self._layers.resolve()[0])
+        self._follow_settings()
         offered = _member(_member(_member(params, "capabilities"), "general"), "positionEncodings")
         known = {encoding.value: encoding for encoding in Encoding}
         names = [name for name in offered if isinstance(name, str)] if isinstance(offered, list) else []
         self._encoding = next((known[name] for name in names if name in known), Encoding.UTF16)  # as the server chooses
+
+    def _follow_settings(self) -> None:
+        self._gate = Gate(self._layers.resolve()[0])
+        self._forget_what_is_refused()
 
     def _read_document(self, method: str, params: msgspec.Raw) -> None:
         try:
@@ -178,20 +206,22 @@ class Recorder:
         self._close(uri)
         if method == "textDocument/didOpen":
             opened = about.text_document
-            self._open[uri] = _Open(Document(opened.uri, opened.language_id, 0, lf(opened.text), self._encoding))
+            self._open[uri] = _Open(uri, Document(opened.uri, opened.language_id, 0, lf(opened.text), self._encoding))
 
     def _close(self, uri: str) -> None:
         entry = self._open.pop(uri, None)
-        if entry is None or not entry.txns or self._is_refused(uri, entry.document):
+        if entry is None or not entry.txns:
             return
-        if self._closed is None or len(entry.txns) > len(self._closed.txns):
-            self._closed = entry.recording()
+        if self._is_refused(entry):
+            self._forget(entry)
+        elif self._closed is None or len(entry.txns) > len(self._closed.txns):
+            self._closed = entry
 
     def _change(self, uri: str, events: tuple[_Event, ...]) -> None:
         entry = self._open.get(uri)
         if entry is None:
             return
-        refused = self._is_refused(uri, entry.document)
+        refused = self._is_refused(entry)
         if refused:
             self._forget(entry)
         elif entry.start is None:
@@ -209,13 +239,25 @@ class Recorder:
             entry.whole = entry.recording()
             logger.warning("A recording is as long as it may be; no more is recorded of that document.")
 
-    def _forget(self, entry: _Open) -> None:
-        if entry.txns:
-            self._n_saved = 0  # it may be on disk: whatever is recorded next takes its place
-        entry.start, entry.txns, entry.n_characters, entry.whole = None, [], 0, None
+    def _forget_what_is_refused(self) -> None:
+        for entry in self._open.values():
+            if entry.txns and self._is_refused(entry):
+                self._forget(entry)
+        if self._closed is not None and self._is_refused(self._closed):
+            self._forget(self._closed)
+            self._closed = None
+        self._take_back()
 
-    def _is_refused(self, uri: str, document: Document) -> bool:
-        snapshot = Snapshot(uri, document.language, 0, document.share(), 0, 0, n_bytes=document.n_chars)
+    def _forget(self, entry: _Open) -> None:
+        if entry.txns:  # it may be on disk
+            self._must_go = True
+            self._n_saved = 0
+        entry.start, entry.txns, entry.n_characters, entry.whole = None, [], 0, None
+        self._take_back()
+
+    def _is_refused(self, entry: _Open) -> bool:
+        document = entry.document
+        snapshot = Snapshot(entry.uri, document.language, 0, document.share(), 0, 0, n_bytes=document.n_chars)
         return bool(self._gate.refuses(Ask(snapshot), n_nuls=document.n_nuls))
 
 
@@ -253,11 +295,11 @@ async def serve(server: Server, stdout: BinaryIO, file: RecordingFile, layers: L
     recorder = Recorder(server, file, layers)
     with contextlib.suppress(NotImplementedError):  # Windows
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, server.ended.set)
-    saving = asyncio.create_task(recorder.save_regularly())
+    over = asyncio.Event()
+    saving = asyncio.create_task(recorder.save_regularly(over))
     try:
         await transport.serve_stdio(recorder, stdout, server.ended)
     finally:
-        saving.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await saving
+        over.set()
+        await saving
         recorder.save()

@@ -43,7 +43,7 @@ class Recording(msgspec.Struct, frozen=True, rename="camel"):
 class RecordingFile:
     """Where one recording goes: the path asked for, or a numbered one beside it where that is taken.
 
-    The mutable state is the path, which the first `save` settles.
+    The mutable state is the path, which the first `save` settles, and again the first one after a `remove`.
     """
 
     def __init__(self, wanted: Path) -> None:
@@ -76,6 +76,12 @@ class RecordingFile:
             with contextlib.suppress(OSError):
                 Path(name).unlink()
             raise
+
+    def remove(self) -> None:
+        """Take back what was saved.  Raises `OSError`."""
+        if self.path is not None:
+            self.path.unlink(missing_ok=True)
+            self.path = None
 
     def _free(self) -> Path:
         for path in self._names():
