@@ -339,6 +339,7 @@ class Completer:
     def opened(self, snapshot: Snapshot, *, n_nuls: int = 0) -> None:
         """A document is there to be worked on: the engine may read it before the first ask."""
         if not self._gate.refuses(Ask(snapshot), n_nuls=n_nuls):
+            self._recall.meet(snapshot.workspace)
             self._opened = snapshot
             self._read_opened()
 

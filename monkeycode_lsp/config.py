@@ -136,7 +136,7 @@ class LookAhead(msgspec.Struct, frozen=True, rename="camel"):
     """What is worked out before anybody asks for it."""
 
     mode: Literal["auto", "on", "off"] = "auto"
-    """The next suggestion is worked out while you read one, as if you had taken it. auto: by the compiled engine, and not on battery; on: also on battery and at endpoints, which may cost money; off: never."""
+    """The next suggestion is worked out while you read one, as if you had taken it. auto: by the compiled engine, and not on battery; on: by every engine, also on battery, and at endpoints, which may cost money; off: never."""
     share: Annotated[float, Meta(ge=0, le=1)] = 0.3
     """Most of the engine's time that this may take, from 0 (none) to 1 (all of it)."""
     read: bool = True

@@ -124,6 +124,11 @@ class Recall:
                 task.cancel()
         return None
 
+    def meet(self, folder: str) -> None:
+        """A workspace is worked in: its name in the team is found out before the first ask."""
+        if folder and folder not in self._identifying and any(tier.origin is Origin.SHARED for tier in self._tiers):
+            self._identifying[folder] = asyncio.create_task(self._find_out(folder))
+
     def keep(self, uri: str, scope: Scope, window: Window, suggestion: Suggestion) -> None:
         """Remember a finished, non-empty, cleaned suggestion."""
         if not suggestion.text.strip():
@@ -206,8 +211,7 @@ class Recall:
         if scope.workspace in self._identities:
             # What has no name of its own is not shared: another machine may have something else at that path.
             return self._identities[scope.workspace] not in {"", scope.workspace}
-        if scope.workspace not in self._identifying:
-            self._identifying[scope.workspace] = asyncio.create_task(self._find_out(scope.workspace))
+        self.meet(scope.workspace)
         return False
 
     async def _find_out(self, folder: str) -> None:

@@ -197,11 +197,12 @@ class Shared:
         found = await self._found()
         if found is None:
             return None
-        self._link, numbers = found
+        link, numbers = found
+        self._link = link
         trouble: Trouble | None = Trouble.UNREACHABLE
         for number in numbers:
-            self._link.go_to(number)
-            trouble = await self._try_out(self._link)
+            link.go_to(number)
+            trouble = await self._try_out(link)
             if trouble not in _NOT_THERE:
                 break
         if trouble is not None:

@@ -138,6 +138,8 @@ class Recorder:
     def _longest(self) -> Recording | None:
         """The recording to be saved; None if it has been."""
         self._forget_what_is_refused()
+        if self._must_go:  # it could not be removed, so it cannot be replaced
+            return None
         entries = [*self._open.values(), *([self._closed] if self._closed is not None else [])]
         longest = max(entries, key=lambda entry: len(entry.txns), default=None)
         return longest.recording() if longest is not None and len(longest.txns) > self._n_saved else None

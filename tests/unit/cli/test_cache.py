@@ -387,6 +387,16 @@ async def test_what_is_no_file_is_told(run, folder):
     assert "cannot be used" in rows(shown)["state"]
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no pipes with names")
+async def test_a_pipe_is_not_waited_for(run, folder):
+    await filled(folder)
+    (folder / "secret").unlink()
+    os.mkfifo(folder / "secret")
+    shown = await asyncio.to_thread(run, "cache")
+    assert shown.exit_code == 1
+    assert "secret in it is not a plain file" in rows(shown)["state"]
+
+
 async def test_where_nobody_can_be_asked_nothing_is_removed(run, folder):
     await filled(folder)
     done = await asyncio.to_thread(run, "cache", "clear")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -12,6 +14,7 @@ from monkeycode_lsp.bench.replay.trace import Key, Trace
 from monkeycode_lsp.cli import replay
 from monkeycode_lsp.cli.replay_runs import Asked
 
+NUMBERS = ("--latency-ms", "--q", "--editor-delay-ms", "--speed")
 CODE = "def add(first, second):\n    return first + second\n\n\ndef sub(first, second):\n    return first - second\n"
 
 
@@ -72,6 +75,21 @@ def test_the_picture_has_a_line_for_each_system(run, trace, tmp_path):
     assert len(drawn.findall(".//{http://www.w3.org/2000/svg}polyline")) == 2
 
 
+def test_the_picture_to_standard_output_stands_alone(run, trace, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = run("replay", trace, "--systems", "fixed", "--svg", "-")
+    assert done.exit_code == 0, done.stderr
+    assert len(ET.fromstring(done.stdout).findall(".//{http://www.w3.org/2000/svg}polyline")) == 1  # noqa: S314 - our own text
+    assert not (tmp_path / "-").exists()
+
+
+def test_a_pause_of_years_is_over_at_once(run, tmp_path):
+    txns = [{"time": time, "patches": [[0, 0, "a"]]} for time in ("0001-01-01T00:00:00.5Z", "9999-12-31T23:59:59.5Z")]
+    (tmp_path / "typing.json").write_text(json.dumps({"txns": txns}))
+    done = run("replay", tmp_path / "typing.json")
+    assert "2 keys from 0 within 10 minutes" in done.stdout
+
+
 def test_a_file_can_be_typed_instead(run, tmp_path):
     file = tmp_path / "sums.py"
     file.write_bytes(CODE.replace("\n", "\r\n").encode())
@@ -110,6 +128,15 @@ def test_a_file_that_cannot_be_typed_is_one_sentence(run, tmp_path, data, words)
     assert words in done.stderr
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such files")
+def test_what_may_never_end_is_not_read(run, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for file in ("/dev/zero", tmp_path / "pipe"):
+        done = run("replay", "--synthetic", file)
+        assert done.exit_code == 1
+        assert "is not a plain file" in done.stderr
+
+
 def test_a_missing_trace_is_named(run, tmp_path):
     done = run("replay", tmp_path / "none.json")
     assert done.exit_code == 2
@@ -137,6 +164,9 @@ def test_an_output_that_cannot_be_written_is_told_before_the_work(run, tmp_path,
         (("TRACE", "--speed", "2"), "belong to --real-time"),
         (("TRACE", "--setting", "debounce.mod=off"), "debounce.mod"),
         (("TRACE", "--q", "2"), "--q"),
+        *((("TRACE", option, value), option) for option in NUMBERS for value in ("nan", "inf", "-inf")),
+        (("TRACE", "--json", "-", "--svg", "-"), "cannot both be printed"),
+        (("--record", "-"), "standard output belongs to the editor"),
     ],
 )
 def test_what_does_not_go_together_is_refused(run, trace, arguments, words):

@@ -4,10 +4,14 @@ import asyncio
 import os
 import pickle
 import stat
+import struct
 import subprocess
 import sys
 import threading
+import time
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 
 import pytest
 
@@ -157,6 +161,66 @@ async def test_it_is_good_for_its_time_only(folder):
         assert await one.find(1) is None
         await one.keep(2, "b")
         assert len(disks.sql(folder, "SELECT * FROM Cache")) == 1
+
+
+def store(folder, *, ttl_s, at=None):
+    """A database, opened by somebody whose clock stands at `at`."""
+    clock = {} if at is None else {"wall_clock": lambda: at}
+    opened = disk_store.Store(folder, ttl_s=ttl_s, most_bytes=2**24, connect=disk_store.connect, **clock)
+    opened.open()
+    return closing(opened)
+
+
+def test_whoever_reads_it_decides_how_old_it_may_be(folder):
+    now = time.time()
+    with store(folder, ttl_s=disks.WEEK_S, at=now - 60) as writer:
+        writer.put(disks.key(1), disks.record("a"))
+    with store(folder, ttl_s=59, at=now) as hasty, store(folder, ttl_s=61, at=now) as patient:
+        assert hasty.get(disks.key(1)) is None
+        assert patient.get(disks.key(1)) == disks.record("a")
+
+
+def test_what_was_kept_before_the_clock_was_set_back_counts_as_new(folder):
+    now = time.time()
+    with store(folder, ttl_s=disks.WEEK_S, at=now + 1_000_000) as writer:
+        writer.put(disks.key(1), disks.record("a"))
+    with store(folder, ttl_s=1, at=now) as reader:
+        assert reader.get(disks.key(1)) == disks.record("a")
+
+
+async def test_its_age_cannot_be_changed_on_disk(folder):
+    async with disks.window(folder) as one:
+        await one.keep(1, "a")
+        ((value,),) = disks.sql(folder, "SELECT value FROM Cache")
+        later = struct.pack(">d", struct.unpack_from(">d", value, 16)[0] + 1)
+        disks.sql(folder, "UPDATE Cache SET value = ?", value[:16] + later + value[24:])
+        assert await one.find(1) is None
+
+
+async def test_a_text_that_is_no_text_is_not_kept_and_costs_nothing(folder):
+    async with disks.window(folder) as one:
+        await one.keep(1, "a")
+        await one.keep(2, "half a pair: \ud83d")
+        assert [await one.find(number) for number in (1, 2)] == [disks.record("a"), None]
+        assert one.said == []
+
+
+async def test_what_is_too_long_to_be_ours_is_a_miss_and_is_not_read(folder):
+    async with disks.window(folder) as one:
+        for number in (1, 2):
+            await one.keep(number, f"text {number}")
+        ((name, _), _) = disks.sql(folder, "SELECT key, value FROM Cache ORDER BY rowid")
+        disks.sql(folder, "UPDATE Cache SET value = zeroblob(200000000) WHERE key = ?", name)
+        tracemalloc.start()
+        try:
+            assert await one.find(1) is None
+            assert tracemalloc.get_traced_memory()[1] < 50_000_000
+        finally:
+            tracemalloc.stop()
+        assert await one.find(2) == disks.record("text 2")
+        await one.keep(1, "anew")
+        assert await one.find(1) == disks.record("anew")
+        assert one.said == []
 
 
 async def test_it_takes_no_more_of_the_disk_than_it_may(folder):

@@ -97,6 +97,69 @@ async def test_a_folder_that_others_can_write_to(folder, mode):
     assert list(folder.iterdir()) == []
 
 
+NAMES = ["secret", disk_store.FILE, disk_store.JOURNAL]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such files")
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("kind", ["pipe", "folder", "link", "link to nothing"])
+async def test_what_is_no_plain_file_is_not_waited_for(tmp_path, folder, name, kind):
+    await filled(folder)
+    found = folder / name
+    if found.exists():
+        found.rename(tmp_path / "elsewhere")
+    else:
+        (tmp_path / "elsewhere").write_bytes(b"")
+    before = (tmp_path / "elsewhere").read_bytes()
+    if kind == "pipe":
+        os.mkfifo(found)
+    elif kind == "folder":
+        found.mkdir()
+    else:
+        found.symlink_to(tmp_path / ("elsewhere" if kind == "link" else "nothing"))
+    async with disks.window(folder) as one:
+        await one.done()
+        await works_but_for_the_disk(one, f"({name} in it is not a plain file)", "Remove that file")
+    assert (tmp_path / "elsewhere").read_bytes() == before
+    assert not (tmp_path / "nothing").exists()
+
+
+@ROOT
+@pytest.mark.parametrize("name", NAMES)
+async def test_a_file_of_another_user_is_not_used(folder, name):
+    await filled(folder)
+    (folder / name).touch()
+    os.chown(folder / name, 65534, 65534)
+    before = (folder / name).read_bytes()
+    async with disks.window(folder) as one:
+        await one.done()
+        await works_but_for_the_disk(one, f"({name} in it belongs to another user)")
+    assert (folder / name).read_bytes() == before
+
+
+@ROOT
+async def test_a_file_of_another_user_that_takes_the_databases_place_is_not_used(folder, database):
+    async with disks.window(folder) as one:
+        await one.keep(1, "a")
+        shutil.copy(database, folder / "copy")
+        os.chown(folder / "copy", 65534, 65534)
+        (folder / "copy").replace(database)
+        await one.keep(2, "confidential")
+        await works_but_for_the_disk(one, "belongs to another user")
+    assert b"confidential" not in database.read_bytes()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links are another thing on Windows")
+async def test_a_link_that_takes_the_databases_place_is_not_followed(folder, database, tmp_path):
+    async with disks.window(folder) as one:
+        await one.keep(1, "a")
+        database.rename(tmp_path / "elsewhere")
+        database.symlink_to(tmp_path / "elsewhere")
+        await one.keep(2, "confidential")
+        await works_but_for_the_disk(one, "is not a plain file")
+    assert b"confidential" not in (tmp_path / "elsewhere").read_bytes()
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="names are text there")
 async def test_a_folder_whose_name_is_no_text(tmp_path):
     folder = tmp_path / os.fsdecode(b"caf\xe9")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import random
+import sys
 from itertools import pairwise
 from pathlib import Path
 
@@ -63,6 +65,19 @@ def test_times_that_stand_still_or_go_back_are_nudged_forward(tmp_path):
     txns[1]["time"] = txns[2]["time"] = txns[0]["time"]
     times = [key.at_s for key in load(file(tmp_path, txns)).keys]
     assert times == sorted(set(times))
+
+
+def test_a_pause_of_years_counts_as_ten_minutes(tmp_path):
+    txns = [*typing("a"), {"time": "9999-12-31T23:59:59.5Z", "patches": [[0, 0, "b"]]}]
+    txns.append({"time": "9999-12-31T23:59:59.9Z", "patches": [[0, 0, "c"]]})
+    trace = load(file(tmp_path, txns))
+    assert [key.at_s for key in trace.keys] == pytest.approx([0.0, 600.0, 600.4])
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no pipes with names")
+def test_a_pipe_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "a.json")
+    assert "not a plain file" in refused(tmp_path / "a.json")
 
 
 def test_a_first_transaction_that_pastes_the_file_is_its_start(tmp_path):

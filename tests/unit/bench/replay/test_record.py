@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import itertools
 import json
+import os
 import stat
 import sys
+import threading
 
 import pytest
 
@@ -37,10 +40,11 @@ class Heard:
 class Scene:
     """A recorder with an editor in front of it."""
 
-    def __init__(self, path):
+    def __init__(self, path, make=RecordingFile):
         self.path = path
+        self.file = make(path)
         self.server = Heard()
-        self.recorder = Recorder(self.server, RecordingFile(path), Layers(environ={}))
+        self.recorder = Recorder(self.server, self.file, Layers(environ={}))
         self._versions = itertools.count(1)
 
     def says(self, method, params):
@@ -184,6 +188,121 @@ def test_what_was_recorded_before_a_document_was_forbidden_is_forgotten(scene):
     saved = scene.saved()
     assert (saved["startContent"], len(saved["txns"])) == ("xa", 1)
     assert "secret" not in scene.path.read_text()
+
+
+FORBIDDEN = {"privacy": {"secretFiles": ["a.py"]}}
+
+
+def push(scene, mine):
+    scene.says("workspace/didChangeConfiguration", {"settings": {"monkeycode": mine}})
+
+
+@pytest.mark.parametrize("is_closed", [False, True])
+def test_what_is_forbidden_later_is_taken_back_at_once(scene, is_closed):
+    scene.open("KEY=")
+    scene.types((0, 4, 0, 4, "secret"))
+    if is_closed:
+        scene.says("textDocument/didClose", {"textDocument": {"uri": URI}})
+    scene.recorder.save()
+    assert scene.path.exists()
+    push(scene, FORBIDDEN)
+    assert list(scene.path.parent.iterdir()) == []
+    scene.recorder.save()
+    assert list(scene.path.parent.iterdir()) == []
+
+
+def test_a_document_that_closes_while_it_is_forbidden_leaves_nothing(scene):
+    scene.open("KEY=")
+    scene.types((0, 4, 0, 4, "secret"))
+    scene.recorder.save()
+    scene.types((0, 0, 0, 0, "\0"))  # a binary file
+    scene.says("textDocument/didClose", {"textDocument": {"uri": URI}})
+    scene.recorder.save()
+    assert not scene.path.exists()
+
+
+@pytest.mark.parametrize("is_closed", [False, True])
+def test_the_longest_recording_that_is_allowed_takes_its_place(scene, is_closed):
+    for uri, n_edits in (("file:///w/b.py", 2), ("file:///w/c.py", 1), (URI, 3)):
+        scene.open(uri, uri)
+        for _ in range(n_edits):
+            scene.types((0, 0, 0, 0, "x"), uri=uri)
+        if is_closed and uri != URI:
+            scene.says("textDocument/didClose", {"textDocument": {"uri": uri}})
+    assert scene.saved()["startContent"] == URI
+    push(scene, FORBIDDEN)
+    assert scene.saved()["startContent"] == "file:///w/b.py"
+
+
+def test_a_file_that_came_where_the_recording_was_is_kept(scene):
+    scene.open("a")
+    scene.types((0, 0, 0, 0, "x"))
+    scene.recorder.save()
+    push(scene, FORBIDDEN)
+    scene.path.write_text("mine")
+    push(scene, {})
+    scene.types((0, 0, 0, 0, "y"))
+    scene.recorder.save()
+    assert scene.path.read_text() == "mine"
+    assert json.loads((scene.path.parent / "typing-2.json").read_bytes())["endContent"] == "yxa"
+
+
+class SlowFile(RecordingFile):
+    """Takes as long to be written as the test wants."""
+
+    def __init__(self, path):
+        super().__init__(path)
+        self.begun, self.go = threading.Event(), threading.Event()
+
+    def save(self, recording):
+        self.begun.set()
+        assert self.go.wait(20)
+        super().save(recording)
+
+
+async def test_what_is_forbidden_while_it_is_written_is_taken_back(tmp_path, monkeypatch):
+    monkeypatch.setattr(record, "SAVE_EVERY_S", 0.0)
+    scene = Scene(tmp_path / "typing.json", SlowFile)
+    over = asyncio.Event()
+    scene.open("KEY=")
+    scene.types((0, 4, 0, 4, "secret"))
+    saving = asyncio.create_task(scene.recorder.save_regularly(over))
+    await asyncio.to_thread(scene.file.begun.wait, 20)
+    push(scene, FORBIDDEN)
+    over.set()
+    scene.file.go.set()
+    await saving
+    assert list(tmp_path.iterdir()) == []
+
+
+async def test_the_last_write_is_the_last_one(tmp_path, monkeypatch):
+    monkeypatch.setattr(record, "SAVE_EVERY_S", 0.0)
+    scene = Scene(tmp_path / "typing.json", SlowFile)
+    over = asyncio.Event()
+    scene.open("")
+    scene.types((0, 0, 0, 0, "a"))
+    saving = asyncio.create_task(scene.recorder.save_regularly(over))
+    await asyncio.to_thread(scene.file.begun.wait, 20)
+    scene.types((0, 1, 0, 1, "b"))
+    over.set()
+    await asyncio.sleep(0)
+    assert not saving.done()
+    scene.file.go.set()
+    await saving
+    assert scene.saved()["endContent"] == "ab"
+
+
+@pytest.mark.skipif(sys.platform == "win32" or os.geteuid() == 0, reason="root may remove everything")
+def test_what_cannot_be_removed_is_told_and_tried_again(scene, caplog):
+    scene.open("a")
+    scene.types((0, 0, 0, 0, "x"))
+    scene.recorder.save()
+    scene.path.parent.chmod(0o500)
+    push(scene, FORBIDDEN)
+    assert "could not be removed" in caplog.text
+    scene.path.parent.chmod(0o700)
+    scene.recorder.save()
+    assert not scene.path.exists()
 
 
 def test_an_edit_that_cannot_be_understood_ends_the_documents_recording(scene):
