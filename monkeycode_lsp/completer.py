@@ -125,8 +125,7 @@ class Completer:
         log.stages.end("gate")
         if rule:
             self._generations.leave(uri)
-            if self._readiness.model is not None:
-                self._read_ahead.resting(uri, window, self._readiness.model)
+            self._rest(uri, window)
             return log.nothing(OutcomeKind.GATED, rule)
         kept = self._recalled(ask, window)
         log.stages.end("recall")
@@ -262,7 +261,7 @@ class Completer:
     def _show(self, ask: Ask, window: Window, suggestion: Suggestion, log: Account) -> list[Suggestion]:
         if ask.trigger is Trigger.AUTOMATIC and self._recall.showings.tired(window, suggestion.text):
             return log.nothing(OutcomeKind.EMPTY, "You have not taken this suggestion here before (setting cache.showings).")
-        self.screen.shows(log.id, ask.snapshot.uri, window, suggestion.text)
+        self.screen.shows(log.id, ask.snapshot, window, suggestion.text)
         self._prepare_next(ask, window, suggestion.text)
         return log.shows(suggestion)
 
@@ -273,10 +272,16 @@ class Completer:
             return
         after = msgspec.structs.replace(window, prefix=window.prefix + text)
         if not self._look_ahead.allows(model):
-            self._read_ahead.resting(uri, window, model)
+            self._rest(uri, window)
         elif not self._gate.declines(ask, after) and self._recall.find(uri, self._scope(model, ask), after) is None:
             self._generations.make_way()
             self._generations.expire(self._start(ask, after, model, background=True), self._look_ahead.left_s)
+
+    def _rest(self, uri: str, window: Window) -> None:
+        """Nothing is asked here: have the engine read the place, if the cursor stays."""
+        model = self._readiness.model
+        if model is not None and self._look_ahead.may_read:
+            self._read_ahead.resting(uri, window, model)
 
     def _start(self, ask: Ask, window: Window, model: Model, *, background: bool = False) -> Generation:
         scope, uri = self._scope(model, ask), ask.snapshot.uri
@@ -344,7 +349,7 @@ class Completer:
             self._read_opened()
 
     def _read_opened(self) -> None:
-        if self._opened is not None and self._readiness.model is not None:
+        if self._opened is not None and self._readiness.model is not None and self._look_ahead.may_read:
             self._read_ahead.opened(self._opened, self._readiness.model, scale=self._scale.value)
             self._opened = None
 

@@ -6,7 +6,7 @@ Knows nothing of LSP messages; the same document is found under every spelling o
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from urllib.parse import quote, unquote, urlsplit
 
@@ -42,6 +42,10 @@ class Cell(msgspec.Struct, frozen=True):
 class Edited(msgspec.Struct, frozen=True):
     """What one notification of the editor changed."""
 
+    uri: str
+    """As it is spelt in snapshots."""
+    lines: Sequence[str]
+    """The document's lines after it, to be looked at before the next edit."""
     gap_ms: float | None
     """Since the edit before; None for the document's first."""
     inserted: str
@@ -75,7 +79,8 @@ class Documents:
 
     def change(self, uri: str, version: int, changes: list[Change]) -> Edited | None:
         """Follow the edits; None for an unknown document."""
-        entry = self._documents.get(normal(uri))
+        key = normal(uri)
+        entry = self._documents.get(key)
         if entry is None:
             return None
         for change in changes:
@@ -83,7 +88,8 @@ class Documents:
         entry.document.version = version
         before, entry.edited_at = entry.edited_at, self._clock()
         entry.inserted = lf(changes[-1].text) if changes else ""
-        return Edited(None if before is None else (entry.edited_at - before) * 1e3, entry.inserted)
+        gap_ms = None if before is None else (entry.edited_at - before) * 1e3
+        return Edited(key, entry.document.lines, gap_ms, entry.inserted)
 
     def close(self, uri: str) -> None:
         """The editor closed the document."""
@@ -127,6 +133,14 @@ class Documents:
         """Whether the document still says what `snapshot` says."""
         entry = self._documents.get(normal(snapshot.uri))
         return entry is not None and entry.document.is_same_as(snapshot.lines)
+
+    def has_line_of(self, snapshot: Snapshot) -> bool:
+        """Whether what stood left of the snapshot's cursor still stands there."""
+        entry = self._documents.get(normal(snapshot.uri))
+        if entry is None:
+            return False
+        lines = entry.document.share()
+        return snapshot.line < len(lines) and lines[snapshot.line].startswith(snapshot.line_before)
 
     # Workspace folders
 

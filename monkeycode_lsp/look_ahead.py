@@ -52,6 +52,11 @@ class LookAhead:
         self._reckon()
         return max(0.0, self._left_s)
 
+    @property
+    def may_read(self) -> bool:
+        """Whether the engine may read something that nobody waits for."""
+        return not self._is_unplugged()
+
     def spent(self, engine_s: float) -> None:
         """So much of the engine's time was used for it."""
         self._reckon()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from monkeycode_lsp.domain import Suggestion, Window
+from monkeycode_lsp.domain import Snapshot, Suggestion, Window
 from monkeycode_lsp.observe.outcomes import Outcomes
 from monkeycode_lsp.recall.showings import Showings
 
@@ -22,12 +22,16 @@ class Screen:
         self._outcomes = outcomes
         self._documents: dict[int, str] = {}
 
-    def shows(self, ask_id: int, uri: str, window: Window, text: str) -> None:
+    def shows(self, ask_id: int, snapshot: Snapshot, window: Window, text: str) -> None:
         """The ask is answered with `text`."""
-        self._showings.shown(uri, window, text)
-        self._documents[ask_id] = uri
+        self._showings.shown(snapshot, window, text)
+        self._documents[ask_id] = snapshot.uri
         if len(self._documents) > _KNOWN:
             del self._documents[next(iter(self._documents))]
+
+    def edited(self, uri: str, lines: Sequence[str]) -> None:
+        """The document has other lines now."""
+        self._showings.edited(uri, lines)
 
     def unseen(self, suggestions: Iterable[Suggestion]) -> None:
         """The text had moved on when the answer was there, so nothing was shown."""

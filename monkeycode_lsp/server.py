@@ -240,7 +240,10 @@ class Server:
 
     def _edit(self, document: lsp.VersionedTextDocumentIdentifier, events: Sequence[lsp.TextDocumentContentChangeEvent]) -> None:
         edited = self._documents.change(document.uri, document.version, convert.changes(events))
-        if edited is not None and edited.gap_ms is not None and self._completer is not None:
+        if edited is None or self._completer is None:
+            return
+        self._completer.screen.edited(edited.uri, edited.lines)
+        if edited.gap_ms is not None:
             self._completer.typed(edited.gap_ms, edited.inserted)
 
     def _unfit(self, method: str, params: Any) -> None:
@@ -314,9 +317,13 @@ class Server:
             suggestions = await self._completer.complete(asked, n_nuls=self._documents.n_nuls(asked.snapshot.uri))
         except SupersededError:
             return None  # leaves the screen to the newer answer
-        if to_reply is convert.inline_list and not self._documents.is_current(asked.snapshot):
-            self._completer.screen.unseen(suggestions)
-            return None  # the text moved on; a menu filters by what was typed since, ghost text cannot
+        if not self._documents.is_current(asked.snapshot):
+            if to_reply is convert.inline_list:
+                self._completer.screen.unseen(suggestions)
+                return None  # the text moved on; a menu filters by what was typed since, ghost text cannot
+            if not self._documents.has_line_of(asked.snapshot):
+                self._completer.screen.unseen(suggestions)
+                suggestions = []
         return to_reply(asked, suggestions, self._editor)
 
     # Commands

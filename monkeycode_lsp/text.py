@@ -125,6 +125,11 @@ class Document:
         """The whole text.  Costs what the document costs: for tests and small documents."""
         return "".join(self._lines)
 
+    @property
+    def lines(self) -> Sequence[str]:
+        """The lines as they are until the next change."""
+        return self._lines
+
     def share(self) -> list[str]:
         """The lines, never changed afterwards."""
         self._shared = True

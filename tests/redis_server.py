@@ -10,12 +10,14 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Self
 
 import pytest
 
+from monkeycode_lsp.engines.local.managed import command
 from tests import servers
 from tests.certificates import Authority
 
@@ -26,7 +28,10 @@ needed = pytest.mark.skipif(_PROGRAM is None, reason="neither redis-server nor v
 
 
 class RedisServer:
-    """One server process; its port stays the same when it is started again."""
+    """One server process; its port stays the same when it is started again.
+
+    On Linux it ends with us, however we end.
+    """
 
     def __init__(self, folder: Path, *arguments: str, authority: Authority | None = None, password: str = "") -> None:
         self.port = servers.unused_port()
@@ -60,10 +65,11 @@ class RedisServer:
             listen = ["--port", "0", "--tls-port", str(self.port), "--tls-cert-file", str(keys / "server.pem")]
             listen += ["--tls-key-file", str(keys / "server.key"), "--tls-ca-cert-file", str(keys / "ca.pem"), "--tls-auth-clients", "no"]
         quiet = ["--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", str(self._folder), "--daemonize", "no"]
+        started = [_PROGRAM, *listen, *quiet, *self._arguments]
+        if sys.platform == "linux":
+            started = command.bound(started)
         with (self._folder / "server.log").open("ab") as log:
-            self._process = subprocess.Popen(
-                [_PROGRAM, *listen, *quiet, *self._arguments], stdin=subprocess.DEVNULL, stdout=log, stderr=log
-            )
+            self._process = subprocess.Popen(started, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         end = time.monotonic() + _UP_WITHIN_S
         while not self._answers():
             assert self._process.poll() is None, (self._folder / "server.log").read_text()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import os
 import stat
 import tempfile
 from collections.abc import Iterator
@@ -16,9 +15,7 @@ import click
 import msgspec
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from monkeycode_lsp import settings, transport
-from monkeycode_lsp.cli import options, place, replay_runs, replay_tables, terminal
-from monkeycode_lsp.cli.options import Chosen
+from monkeycode_lsp.cli import options, place, replay_recording, replay_runs, replay_words, terminal
 from monkeycode_lsp.cli.replay_runs import Asked, Told
 from monkeycode_lsp.errors import MonkeyCodeError
 from monkeycode_lsp.text import lf
@@ -27,10 +24,15 @@ if TYPE_CHECKING:
     from monkeycode_lsp.bench.replay.report import Report
     from monkeycode_lsp.bench.replay.trace import Trace
 
-SYSTEMS = {"monkeycode": "monkeycode", "naive": "no debounce, no cache", "fixed": "fixed 200 ms"}
+SYSTEMS = {"monkeycode": "monkeycode", "naive": "naive (asks at every key)", "fixed": "fixed (waits 200 ms)"}
 """What `--systems` says, and the names in the report."""
 _REAL_KEYS = 300
 _MOST_PAUSE_S = 3.0
+_START_S = 2.0
+"""Roughly: until a server answers, and its last answer is there."""
+_GOALS = (
+    "Judge the figures by the project's own goals, and exit with 1 if one is not met; not for fewer than 300 keys or an engine of your own."
+)
 _MOST_BYTES = 1024 * 1024
 """Of a file that is to be typed: days of typing."""
 
@@ -59,7 +61,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _OUTPUT = click.Path(dir_okay=False, allow_dash=True, path_type=Path)
 
 
-@click.command("replay")
+@click.command("replay", epilog=f"\b\nWords of the report:\n{replay_words.legend()}")
 @click.argument("trace", required=False, type=_FILE)
 @click.option("--synthetic", type=_FILE, metavar="FILE", help="Instead of a trace: somebody types this file, with a seed.")
 @click.option("--record", type=_OUTPUT, metavar="FILE", help="Serve an editor and record what is typed; see above.")
@@ -79,6 +81,7 @@ _OUTPUT = click.Path(dir_okay=False, allow_dash=True, path_type=Path)
 @click.option("--real-time", is_flag=True, help=f"Real servers over stdio, the keys at their times, pauses of {_MOST_PAUSE_S:g} s at most.")
 @click.option("--speed", type=_Finite(0.1, 100), default=1, help="Type so many times faster.")
 @click.option("--systems", default=",".join(SYSTEMS), show_default=True, callback=_systems, help="Which ones, with commas.")
+@click.option("--goals", is_flag=True, help=_GOALS)
 @options.setting_option
 @click.option("--json", "json_file", type=_OUTPUT, metavar="FILE", help="Write all figures as JSON; - prints them.")
 @click.option("--svg", "svg_file", type=_OUTPUT, metavar="FILE", help="Draw how soon text was there; - prints the drawing.")
@@ -96,6 +99,7 @@ def replay(
     first: int,
     json_file: Path | None,
     svg_file: Path | None,
+    goals: bool,
     stdio: bool,
     client_pid: int | None,
     **asked: Any,
@@ -104,7 +108,7 @@ def replay(
 
     TRACE is a recording in the editing-traces format (JSON, also gzipped).  Without --real-time it is replayed on a clock of
     its own: the real pipeline, with a backend that says what was typed next with chance q.  Beside it the same keys go to a
-    server that asks for every key, and to one that waits a fixed 200 ms.
+    plain server that asks at every key (naive), and to one that waits 200 ms first (fixed).  The words of the report are below.
 
     --record FILE is for an editor, in place of `monkeycode serve`.  It serves as usual and writes the edits of the document
     that is edited most, with the text it began with, to FILE (or FILE-2 and so on if there is one), every two seconds and at
@@ -112,13 +116,16 @@ def replay(
     excludes the document that was recorded, the file is removed.
     """
     del stdio, client_pid  # editors pass them
-    if sum(source is not None for source in (trace, synthetic, record)) != 1:
+    n_sources = sum(source is not None for source in (trace, synthetic, record))
+    if n_sources > 1:
+        raise click.UsageError("Give only one of TRACE, --synthetic FILE and --record FILE.")
+    if not n_sources:
         raise click.UsageError("Give a TRACE, --synthetic FILE or --record FILE.")
     how = Asked(**asked)
     if record is not None:
         if _is_stdout(record):
             raise click.UsageError("--record needs a file: standard output belongs to the editor.")
-        ctx.exit(_record(record, how.settings))
+        ctx.exit(replay_recording.serve(record, how.settings))
     if not how.real_time and (how.engine == "configured" or how.speed != 1):
         raise click.UsageError("--engine configured and --speed belong to --real-time.")
     outputs = [file for file in (json_file, svg_file) if file is not None]
@@ -128,10 +135,11 @@ def replay(
         _must_be_writable(file)
     whole = _load(trace, how.seed) if trace is not None else _type(synthetic or Path(), how.seed)
     part = _part(whole, first, n_keys, how)
-    report = _run(part, first, how)
+    report = _run(part, first, how, is_synthetic=trace is None, goals=goals)
     _write(report, json_file, svg_file)
     if not any(map(_is_stdout, outputs)):
-        replay_tables.show(report, terminal.console())
+        _show(report)
+    ctx.exit(int(any(goal.ok is False for goal in report.goals)))
 
 
 # What is typed
@@ -190,7 +198,7 @@ def _part(trace: Trace, first: int, n_keys: int | None, how: Asked) -> Trace:
 # Replaying
 
 
-def _run(trace: Trace, first: int, how: Asked) -> Report:
+def _run(trace: Trace, first: int, how: Asked, *, is_synthetic: bool, goals: bool) -> Report:
     from monkeycode_lsp.bench.replay import report  # noqa: PLC0415 - as above
 
     setup = report.Setup(
@@ -198,7 +206,7 @@ def _run(trace: Trace, first: int, how: Asked) -> Report:
         language=trace.language,
         first_key=first,
         keys=len(trace.keys),
-        seconds=trace.keys[-1].at_s,
+        seconds=round(trace.keys[-1].at_s, 3),
         mode="real time" if how.real_time else "simulated",
         engine=how.engine,
         latency_ms=how.latency_ms,
@@ -206,12 +214,15 @@ def _run(trace: Trace, first: int, how: Asked) -> Report:
         seed=how.seed,
         editor_delay_ms=how.editor_delay_ms,
         speed=how.speed,
+        synthetic=is_synthetic,
         settings=how.settings,
     )
+    if how.real_time:
+        click.echo(replay_words.takes(_START_S + setup.seconds, len(how.systems)), err=True)
     engine = replay_runs.configured(how) if how.engine == "configured" else None
     with _progress() as told:
         observed = replay_runs.observe(trace, how, engine, told)
-    return report.make(setup, observed)
+    return report.make(setup, observed, goals=goals)
 
 
 @contextmanager
@@ -225,6 +236,12 @@ def _progress() -> Iterator[Told]:
 
 
 # What is written
+
+
+def _show(report: Report) -> None:
+    from monkeycode_lsp.cli import replay_tables  # noqa: PLC0415 - as above
+
+    replay_tables.show(report, terminal.console())
 
 
 def _is_stdout(file: Path) -> bool:
@@ -246,13 +263,14 @@ def _must_be_writable(file: Path) -> None:
 
 
 def _write(report: Report, json_file: Path | None, svg_file: Path | None) -> None:
+    from monkeycode_lsp.bench.replay import report as reports  # noqa: PLC0415 - as above
     from monkeycode_lsp.bench.replay import svg  # noqa: PLC0415 - as above
 
     if json_file is not None:
-        _put(msgspec.json.format(msgspec.json.encode(report)).decode(), json_file)
+        _put(reports.encode(report).decode(), json_file)
     if svg_file is not None:
         lines = [svg.Line(system.rates.system, system.waits_ms, system.rates.fresh_per_key or 0.0) for system in report.systems]
-        _put(svg.draw("How soon text is there", replay_tables.how(report.setup).replace("; ", "\n"), lines), svg_file)
+        _put(svg.draw("How soon text is there", replay_words.how(report.setup).replace("; ", "\n"), lines), svg_file)
 
 
 def _put(text: str, file: Path) -> None:
@@ -260,19 +278,3 @@ def _put(text: str, file: Path) -> None:
         click.echo(text)
     else:
         file.write_text(text.rstrip("\n") + "\n", encoding="utf-8")
-
-
-# Recording
-
-
-def _record(file: Path, chosen: tuple[str, ...]) -> int:
-    """Serve the editor that started us; the exit code."""
-    stdout = transport.claim_stdout()  # before the imports: whatever prints while it is imported must not reach the editor
-    from monkeycode_lsp import app  # noqa: PLC0415 - see above
-    from monkeycode_lsp.bench.replay import record, recording  # noqa: PLC0415 - as above
-
-    tree = options.overrides(Chosen(settings=chosen))
-    goes_to = recording.RecordingFile(file)
-    app.start_logging(str(tree.get("logLevel") or os.environ.get("MONKEYCODE_LOG_LEVEL") or "info"))
-    layers = settings.Layers(environ=os.environ, overrides=tree)
-    return app.run(app.make_server(tree), lambda server: record.serve(server, stdout, goes_to, layers))

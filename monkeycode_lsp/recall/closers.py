@@ -26,10 +26,11 @@ _TOKEN = re.compile(
 _STRING_PREFIX = re.compile(r"(?<!\w)(?:[bftu]?r|r[bft]|[bfutlne]|u8)\Z", re.IGNORECASE)
 """Of the languages that write one before a string or character in single quotes."""
 _LONGEST_PREFIX = 2
+_LIFETIME = re.compile(r"(?<=[&<+])'[a-z_]\w{0,30}\b(?!')|'(?:static|_)\b(?!')")
 _GAP = re.compile(r"\n[ \t]*| ?")
 _DEEP = 32
 """No code is nested as deep; text that is must not cost more."""
-_MOST = 8_000
+_MOST = 4_000
 """Characters that are read at most; what would take more is not known."""
 CLOSING = frozenset(")]}\"'`<")
 """What a closer begins with."""
@@ -231,10 +232,12 @@ class _Reader:
 
 
 def _is_apostrophe(text: str, at: int) -> bool:
-    """`don't`, but neither `'a'` nor `f'a'`."""
-    if at == 0 or not _is_word(text[at - 1]):
+    """`don't` and the lifetime in `&'a str`, but neither `'a'` nor `f'a'`."""
+    if at == 0:
         return False
-    return _STRING_PREFIX.search(text, max(0, at - _LONGEST_PREFIX - 1), at) is None
+    if _is_word(text[at - 1]):
+        return _STRING_PREFIX.search(text, max(0, at - _LONGEST_PREFIX - 1), at) is None
+    return _LIFETIME.match(text, at) is not None
 
 
 def _is_word(char: str) -> bool:

@@ -1,20 +1,23 @@
 """What was shown where, and what became of it: what nobody wants at a place is not shown there again.
 
 A place is the text around the cursor.  What is left of a suggestion after some of it was typed is the
-same suggestion, shown where it began.  Invariant: one showing counts once at most, and what was
-accepted counts as never shown.
+same suggestion, shown where it began.  A showing ends when the user goes elsewhere or takes back what led
+there; what stands there afterwards is another one.  Invariant: one showing counts once at most, and what
+was accepted counts as never shown.
 """
 
 from __future__ import annotations
 
+import enum
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
 import msgspec
 
-from monkeycode_lsp.domain import Window
+from monkeycode_lsp.domain import Snapshot, Window
 from monkeycode_lsp.recall import agreement
+from monkeycode_lsp.text import lf
 
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
@@ -31,6 +34,8 @@ _AT_LEAST = 40
 """Characters of the text, and of what is before it: quick to look for, and mostly enough to tell two places apart."""
 _A_KEY = 1
 """What comes letter by letter is taken back letter by letter, which says nothing."""
+_TYPO = 2
+"""So many letters before the place may be taken back and typed again as a correction."""
 
 
 class _Origin(msgspec.Struct, frozen=True):
@@ -38,27 +43,73 @@ class _Origin(msgspec.Struct, frozen=True):
 
     window: Window
     text: str
+    begins: str
+    """What every form of the text holds."""
+    near: str
+    """The end of what is before the place.  Looking for these two is quick, and mostly enough to tell two origins apart."""
+
+    @classmethod
+    def at(cls, window: Window, text: str) -> _Origin:
+        begins = text.lstrip()[:_TELLING].partition("\n")[0]
+        return cls(window, text, begins, window.prefix[-_AT_LEAST:])
 
 
 class _Verdict(msgspec.Struct, frozen=True):
     """What became of the showings of one suggestion at one place."""
 
     uri: str
-    n_contradicted: int = 0
-    was_left: bool = False
-    """The cursor went away, and nothing was changed: however often, that counts once."""
+    n_ignored: int = 0
     is_rejected: bool = False
+    is_unwanted: bool = False
+    """So often, or so clearly, that it is not shown there again."""
+
+
+class _Row(msgspec.Struct, frozen=True):
+    """The line in which a suggestion was shown first.  Edits above move it, those below move its distance from the end."""
+
+    number: int
+    n_lines: int
+    before: str
+    """The line up to the place."""
+
+    def stands(self, lines: Sequence[str]) -> bool:
+        """Whether what led to the place is there, but for a few letters."""
+        kept = self.before[: max(1, len(self.before) - _TYPO)]
+        return len(lines) >= self.n_lines and any(lines[at].startswith(kept) for at in self._places(lines))
+
+    def holds(self, lines: Sequence[str], text: str) -> bool:
+        """Whether `text` stands at the place."""
+        n = text.count("\n") + 1
+        return any(lf("".join(lines[at : at + n])).startswith(self.before + text) for at in self._places(lines))
+
+    def _places(self, lines: Sequence[str]) -> list[int]:
+        return [at for at in (self.number, self.number + len(lines) - self.n_lines) if 0 <= at < len(lines)]
+
+
+class _State(enum.Enum):
+    """What is known of a showing before the next ask in its document."""
+
+    OPEN = enum.auto()
+    """It is on the screen, as far as can be seen."""
+    ENDED = enum.auto()
+    """The user went elsewhere, or took back what led there."""
+    COUNTED = enum.auto()
+    """He came back; it was not shown again yet."""
+    TAKEN = enum.auto()
+    """All of it stood in the text; if that was undone, it was not shown again yet."""
 
 
 class _Standing(msgspec.Struct, frozen=True):
     """What is on the screen: a part of what was shown at its origin."""
 
+    row: _Row
     origin: _Origin
     base: _Origin
     """From here on it is followed: text that is cut before a closer now goes on behind it."""
     here: Window
     text: str
     """What is left of it here."""
+    state: _State = _State.OPEN
 
 
 class _Taken(msgspec.Struct, frozen=True):
@@ -71,46 +122,67 @@ class _Taken(msgspec.Struct, frozen=True):
 class Showings:
     """Forgets the oldest places first."""
 
-    # The mutable state is the verdicts by origin and, by document, what is on the screen and what was accepted last;
-    # it changes in the public methods (not in `tired`, which only makes its answer young again) and in what they call.
+    # The mutable state is the verdicts by origin, the document of the last ask and, by document, what is on the screen
+    # and what was accepted last; it changes in the public methods (not in `tired`, which only makes its answer young
+    # again) and in what they call.
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._verdicts: OrderedDict[_Origin, _Verdict] = OrderedDict()
         self._standing: OrderedDict[str, _Standing] = OrderedDict()
         self._taken: OrderedDict[str, _Taken] = OrderedDict()
+        self._document = ""
 
-    def shown(self, uri: str, now: Window, text: str) -> None:
-        """Note that `text` is on the screen at `now`."""
+    def shown(self, snapshot: Snapshot, now: Window, text: str) -> None:
+        """Note that `text` is on the screen at `now`, the window at the snapshot's cursor."""
         if not self._most or not text:
             return
-        here, before = _place(now), self._standing.get(uri)
+        uri, here = snapshot.uri, _place(now)
+        before = self._standing.get(uri)
         if before is not None and before.here == here and before.text.startswith(text):
+            self._standing[uri] = msgspec.structs.replace(before, state=_State.OPEN)
             return
-        origin = base = _Origin(here, text)
+        row = _Row(snapshot.line, len(snapshot.lines), snapshot.line_before)
+        origin = base = _Origin.at(here, text)
         if before is not None and before.here == here and text.startswith(before.text):
             # It was still being made.
-            origin, base = _grown(before.origin, before.text, text), _grown(before.base, before.text, text)
-        _keep(self._standing, uri, _Standing(origin, base, here, text), MOST_DOCUMENTS)
+            row, origin, base = before.row, _grown(before.origin, before.text, text), _grown(before.base, before.text, text)
+        _keep(self._standing, uri, _Standing(row, origin, base, here, text), MOST_DOCUMENTS)
+
+    def edited(self, uri: str, lines: Sequence[str]) -> None:
+        """Look at the document's lines after an edit: until the next ask, what led to the place may go and come again."""
+        standing = self._standing.get(uri)
+        if standing is None or standing.state is _State.TAKEN:
+            return
+        if standing.row.holds(lines, standing.origin.text):
+            self._forgive(standing.origin)
+            self._standing[uri] = msgspec.structs.replace(standing, state=_State.TAKEN)
+        elif not standing.row.stands(lines):
+            self._end(uri)
 
     def saw(self, uri: str, now: Window) -> None:
         """Judge what was on the screen by the text as it is now, before anything else is shown."""
+        if uri != self._document:
+            self._end(self._document)
+            self._document = uri
         self._see_undo(uri, now)
         standing = self._standing.pop(uri, None)
         if standing is None:
             return
-        base = standing.base
-        left = _rest(base, now)
-        if left is not None and left.text:
-            here = _place(now)
-            follows = _Origin(here, left.text) if base.text.endswith(left.text) else base
-            _keep(self._standing, uri, _Standing(standing.origin, follows, here, left.text), MOST_DOCUMENTS)
+        follows, left = _followed(standing, now)
+        if left:
+            state = standing.state
+            if state is _State.ENDED:
+                self._judge(uri, standing)
+                state = _State.COUNTED
+            here = _Standing(standing.row, standing.origin, follows, _place(now), left, state)
+            _keep(self._standing, uri, here, MOST_DOCUMENTS)
         elif left is not None or agreement.taken(standing.here, standing.text, now, enough=_ENOUGH):
             self._forgive(standing.origin)
             if len(standing.text) > _A_KEY:
                 _keep(self._taken, uri, _Taken(standing, is_reported=False), MOST_DOCUMENTS)
-        else:
-            self._judge(uri, standing, was_left=not _was_changed(standing.here, now))
+        elif standing.state in {_State.OPEN, _State.ENDED}:
+            self._judge(uri, standing)
 
     def accepted(self, uri: str) -> None:
         """The editor says that the user took what was on the screen."""
@@ -135,15 +207,12 @@ class Showings:
 
     def tired(self, now: Window, text: str) -> bool:
         """Whether `text` was shown here so often, and never taken, that it should not be shown again."""
-        unwanted = [origin for origin, verdict in self._verdicts.items() if self._is_unwanted(verdict)]
-        origin = _known(_Origin(_place(now), text), unwanted)
+        alike = _alike(_Origin.at(_place(now), text), self._verdicts)
+        origin = next((origin for origin in alike if self._verdicts[origin].is_unwanted), None)
         if origin is None:
             return False
         self._verdicts.move_to_end(origin)
         return True
-
-    def _is_unwanted(self, verdict: _Verdict) -> bool:
-        return verdict.is_rejected or verdict.n_contradicted + verdict.was_left >= self._most
 
     def forget(self, uri: str = "") -> None:
         """Forget one document, or all of them, with their places."""
@@ -153,8 +222,14 @@ class Showings:
             for other in [other for other in known if uri in ("", other)]:
                 del known[other]
 
+    def _end(self, uri: str) -> None:
+        standing = self._standing.get(uri)
+        if standing is not None and standing.state is _State.OPEN:
+            self._standing[uri] = msgspec.structs.replace(standing, state=_State.ENDED)
+
     def _forgive(self, shown: _Origin) -> None:
-        self._verdicts.pop(_known(shown, self._verdicts) or shown, None)
+        for origin in list(_alike(shown, self._verdicts)):
+            del self._verdicts[origin]
 
     def _see_undo(self, uri: str, now: Window) -> None:
         taken = self._taken.get(uri)
@@ -168,33 +243,46 @@ class Showings:
             self._standing.pop(uri, None)  # what was shown after it is gone with it
             self._judge(uri, taken.standing, is_rejected=True)
 
-    def _judge(self, uri: str, standing: _Standing, *, was_left: bool = False, is_rejected: bool = False) -> None:
+    def _judge(self, uri: str, standing: _Standing, *, is_rejected: bool = False) -> None:
         origin = _known(standing.origin, self._verdicts) or standing.origin
         verdict = self._verdicts.get(origin, _Verdict(uri))
-        verdict = _Verdict(
-            uri,
-            verdict.n_contradicted + (not was_left and not is_rejected),
-            verdict.was_left or was_left,
-            verdict.is_rejected or is_rejected,
-        )
+        n_ignored, is_rejected = verdict.n_ignored + (not is_rejected), verdict.is_rejected or is_rejected
+        verdict = _Verdict(uri, n_ignored, is_rejected, is_unwanted=is_rejected or n_ignored >= self._most)
         _keep(self._verdicts, origin, verdict, MOST_PLACES)
+
+
+def _followed(standing: _Standing, now: Window) -> tuple[_Origin, str | None]:
+    """From where it is followed now, and what of it is to come here; None: something else was done."""
+    origin = standing.origin
+    for base in (standing.base, origin):
+        left = _rest(base, now)
+        if left is not None:
+            goes_on = bool(left.text) and base.text.endswith(left.text)
+            return _Origin.at(_place(now), left.text) if goes_on else base, left.text
+    if standing.state is _State.OPEN and len(standing.text) < len(origin.text):
+        # He typed along, and corrects a letter too many.
+        back = agreement.between(_place(now), origin.window, most=_TYPO, enough=_ENOUGH)
+        if back and "\n" not in back and agreement.same_suffix(_place(now), origin.window):
+            return _Origin.at(_place(now), back + origin.text), back + origin.text
+    return origin, None
 
 
 def _known(shown: _Origin, among: Iterable[_Origin]) -> _Origin | None:
     """The origin of what `shown` is a part of, or is all of."""
-    begins, before = _beginning(shown.text), shown.window.prefix
+    return next(_alike(shown, among), None)
+
+
+def _alike(shown: _Origin, among: Iterable[_Origin]) -> Iterator[_Origin]:
+    """All such origins, itself first and then the youngest."""
+    text, begins, near, before = shown.text, shown.begins, shown.near, shown.window.prefix
     alike = [
         origin
         for origin in among
-        if (begins in origin.text or _beginning(origin.text) in shown.text)
-        and (origin.window.prefix[-_AT_LEAST:] in before or before[-_AT_LEAST:] in origin.window.prefix)
+        if (begins in origin.text or origin.begins in text) and (origin.near in before or near in origin.window.prefix)
     ]
-    return shown if shown in alike else next((origin for origin in reversed(alike) if _is_same(origin, shown)), None)
-
-
-def _beginning(text: str) -> str:
-    """What every form of a text holds: looking for it is quick, and mostly enough."""
-    return text.lstrip()[:_TELLING].partition("\n")[0]
+    if shown in alike:
+        yield shown
+    yield from (origin for origin in reversed(alike) if origin != shown and _is_same(origin, shown))
 
 
 def _is_same(origin: _Origin, shown: _Origin) -> bool:
@@ -203,11 +291,12 @@ def _is_same(origin: _Origin, shown: _Origin) -> bool:
     left = _rest(origin, shown.window)
     if left is not None:
         return left.text == shown.text
-    # It was shown first in the middle of a word, and now stands at the word's beginning.
+    # It was shown first a little later: in the middle of a word whose beginning is here, or with most of it still to come.
     left = _rest(shown, origin.window)
     if left is None or left.text != origin.text:
         return False
-    return (shown.text[: left.n_typed] + origin.text[0]).replace("_", "a").isalnum()
+    typed = shown.text[: left.n_typed]
+    return (typed + origin.text[0]).replace("_", "a").isalnum() or ("\n" not in typed and len(typed) * 2 <= len(origin.text))
 
 
 def _rest(origin: _Origin, now: Window) -> agreement.Rest | None:
@@ -216,19 +305,7 @@ def _rest(origin: _Origin, now: Window) -> agreement.Rest | None:
 
 def _grown(origin: _Origin, before: str, text: str) -> _Origin:
     """With the text that has come since `before` was what is left of it."""
-    return _Origin(origin.window, origin.text + text[len(before) :]) if origin.text.endswith(before) else origin
-
-
-def _was_changed(then: Window, now: Window) -> bool:
-    """Whether something else was typed or taken away at `then`; False: the cursor went away, as far as can be seen."""
-    around, text = then.prefix + then.suffix, now.prefix + now.suffix
-    if then.whole_prefix and then.whole_suffix:
-        stands = text == around
-    elif then.whole_prefix:
-        stands = text.startswith(around)
-    else:
-        stands = text.endswith(around) if then.whole_suffix else around in text
-    return not stands and (agreement.same_suffix(then, now) or agreement.between(then, now, enough=_ENOUGH) is not None)
+    return _Origin.at(origin.window, origin.text + text[len(before) :]) if origin.text.endswith(before) else origin
 
 
 def _place(now: Window) -> Window:

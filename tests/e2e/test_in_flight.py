@@ -98,7 +98,6 @@ async def test_whatever_changes_the_older_answer_is_not_shown_in_the_newer_text(
         assert (await reply(asked))["result"] is None
 
 
-@pytest.mark.xfail(strict=True, reason="a menu's answer is not compared with the text as it is by then")
 async def test_a_menu_for_a_line_that_is_gone_is_empty(home):
     # neovim/neovim#35971, for a client that takes the menu: no range past the end
     async with scenes.running(home, held("1"), params=HELIX) as scene:
@@ -111,16 +110,13 @@ async def test_a_menu_for_a_line_that_is_gone_is_empty(home):
         assert (await reply(asked)).items_ == []
 
 
-_KEEPS = pytest.mark.xfail(strict=True, reason="a document that comes again without a close keeps what was made for it")
-
-
 @pytest.mark.parametrize(
     ("closes", "text", "language"),
     [
         (True, "v = other ", "python"),
         (True, "v = ", "ruby"),
         (False, "v = other ", "python"),
-        pytest.param(False, "v = ", "ruby", marks=_KEEPS),
+        (False, "v = ", "ruby"),
     ],
 )
 async def test_a_document_that_is_opened_again_is_another_one(start, closes, text, language):
@@ -191,15 +187,12 @@ async def test_a_folder_may_go_while_one_of_its_documents_is_answered(start):
         assert (await reply(asked)).items_[0]["insertText"] == "1"
 
 
-_SPELLING = "what runs and what is known is looked for under the address as the editor spells it"
-
-
 @pytest.mark.parametrize(
     "uri",
     [
         "file:///w/plain.py",
-        pytest.param("file:///C:/w/drive.py", marks=pytest.mark.xfail(strict=True, reason=_SPELLING)),
-        pytest.param("file:///w/(group)/a+b.py", marks=pytest.mark.xfail(strict=True, reason=_SPELLING)),
+        "file:///C:/w/drive.py",
+        "file:///w/(group)/a+b.py",
         "untitled:Untitled-1",
     ],
 )
@@ -219,7 +212,6 @@ async def test_closing_stops_and_forgets_however_the_address_is_spelled(start, u
         await is_stopped(scene.backend.requests[-1], since)
 
 
-@pytest.mark.xfail(strict=True, reason=_SPELLING)
 @pytest.mark.parametrize("what", ["the cell", "the notebook"])
 async def test_a_cell_may_go_while_it_is_answered(start, what):
     notebook, cells = "file:///w/n.ipynb", [f"vscode-notebook-cell:/w/n.ipynb#W{n}" for n in range(2)]

@@ -212,7 +212,7 @@ async def test_a_folder_that_goes_takes_its_suggestions_along_and_brings_them_ba
         scene.lsp.notify("workspace/didChangeWorkspaceFolders", {"event": {"added": [], "removed": []} | event})
 
     folders(added=[folder])
-    uri, line, column = scene.put("in_v = ‸", uri="file:///v/a.py")
+    uri, line, column = scene.put("in_v = ‸", uri="file:///v/deep/a.py")
     await made_anew(scene, uri, line, column, "1")
     folders(removed=[folder])
     await made_anew(scene, uri, line, column, "2")
@@ -259,6 +259,15 @@ async def test_what_was_passed_over_three_times_is_not_shown_there_again(scene):
     assert (await scene.ask(uri, line, column)).text is None
     assert "cache.showings" in (await scene.lsp.why(1))[-1]["reason"]
     assert (await scene.ask(uri, line, column, invoked=True)).text == "nonsense()"
+
+
+async def test_what_was_undone_three_times_is_not_shown_there_again(scene):
+    uri, line, column = scene.put("above\n‸\nundone = below")
+    scene.says.script = servers.reply("nonsense()")
+    for n in range(4):
+        scene.lsp.change(uri, (line, 0), (line, 0), "undone = ")
+        assert (await scene.ask(uri, line, column + 9)).text == (None if n == 3 else "nonsense()"), n  # noqa: PLR2004 - the setting's default
+        scene.lsp.change(uri, (line, 0), (line, 9), "")
 
 
 async def test_what_was_accepted_counts_as_never_passed_over(scene):

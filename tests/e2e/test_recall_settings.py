@@ -10,7 +10,7 @@ from tests.e2e import scene as scenes
 
 pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="module")]
 
-OPTIONS = {"cache": {"enabled": True}}
+OPTIONS = {"cache": {"enabled": True, "diskTtlSeconds": 0}}
 
 
 async def configured(scene, settings):

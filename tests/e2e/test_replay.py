@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import signal
 import sys
 
 import pytest
 
+from monkeycode_lsp.bench.replay import realtime
 from monkeycode_lsp.bench.replay.load import load
+from monkeycode_lsp.bench.replay.oracle import OracleEngine
+from monkeycode_lsp.bench.replay.simulate import SYSTEMS
+from monkeycode_lsp.bench.replay.trace import Key, Patch, Trace
 from tests import driver
 from tests.e2e import scene as scenes
 
@@ -114,6 +119,26 @@ async def test_a_recording_that_cannot_be_written_is_told_before_anything_is_ser
     assert "Nothing can be written to" in err.decode()
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are those of Unix")
+async def test_somebody_who_records_by_hand_is_told_what_to_put_into_the_editor(tmp_path):
+    file = tmp_path / "typing.json"
+    file.touch()
+    ours, theirs = os.openpty()
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *recording(file), stdin=theirs, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE
+        )
+        lines = [(await asyncio.wait_for(process.stderr.readline(), 30)).decode() for _ in range(2)]
+        process.terminate()
+        await asyncio.wait_for(process.communicate(), 30)
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    assert lines[0] == f"{file} exists already: typing-2.json is written instead.\n"
+    assert "waits for an editor" in lines[1]
+    assert f"cmd = {{ 'monkeycode', 'replay', '--record', '{file}' }}" in lines[1]
+
+
 async def test_real_servers_are_replayed_in_real_time(tmp_path, home):
     file = tmp_path / "code.py"
     file.write_text("def total(values):\n    result = 0\n    for value in values:\n        result += value\n    return result\n")
@@ -129,6 +154,20 @@ async def test_real_servers_are_replayed_in_real_time(tmp_path, home):
     assert ours["freshPerKey"] > 0
     assert (ours["wrongHits"], ours["failed"]) == (0, 0)
     assert set(ours["freshByOrigin"]) <= {"engine", "adopted", "typed-through", "memory", "disk", "shared"}
+
+
+async def test_progress_in_real_time_is_told_from_the_first_key_on(home):
+    keys = tuple(Key(n / 20, (Patch(n, 0, "x"),)) for n in range(4))
+    told = []
+
+    def backend(oracle, _typed):
+        return OracleEngine(oracle, latency_s=0.02)
+
+    await realtime.replay(
+        Trace("code.py", "python", "", keys), SYSTEMS[1:], backend, q=1.0, settings={}, slice_keys=3,
+        progress=lambda done, of: told.append((done, of)),
+    )  # fmt: skip
+    assert told == [(n, 8) for n in range(9)]
 
 
 async def test_an_engine_of_ones_own_can_answer(tmp_path, home):

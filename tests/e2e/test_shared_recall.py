@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+import os
 from contextlib import asynccontextmanager
 
 import pytest
@@ -38,7 +39,7 @@ class Colleague(scenes.Scene):
 
 
 @asynccontextmanager
-async def colleague(folder, backend, says, url, *, origin=ORIGIN):
+async def colleague(folder, backend, says, url, *, origin=ORIGIN, env=None):
     """A server with a home, a cache and a clone of its own."""
     project = folder / "project"
     (project / ".git").mkdir(parents=True)
@@ -46,7 +47,7 @@ async def colleague(folder, backend, says, url, *, origin=ORIGIN):
     workspace = {"rootUri": project.as_uri(), "workspaceFolders": [{"uri": project.as_uri(), "name": "project"}]}
     cache = {"cache": {"sharedUrl": url, "directory": str(folder / "cache")}}
     options = scenes.merged(scenes.endpoint(backend.url), cache)
-    async with driver.server(folder / "home", options=options, params=driver.VSCODE | workspace) as lsp:
+    async with driver.server(folder / "home", options=options, params=driver.VSCODE | workspace, env=env) as lsp:
         yield Colleague(lsp, backend, says, project.as_uri())
 
 
@@ -143,6 +144,41 @@ async def test_a_cache_that_hangs_delays_nobody(tmp_path, redis):
             assert asyncio.get_running_loop().time() - at < 5
         assert len(alice.lsp.shown_messages) <= 1
         redis.go_on()
+
+
+NOBODY_ANSWERS = """
+import os, socket, time
+
+known, opened = socket.getaddrinfo, os.open
+
+def looked_up(host, *more, **how):
+    if str(host).endswith("cache.example"):
+        time.sleep(60)
+    return known(host, *more, **how)
+
+def open_(path, *more, **how):
+    if str(path).endswith("config"):
+        time.sleep(60)
+    return opened(path, *more, **how)
+
+socket.getaddrinfo, os.open = looked_up, open_
+"""
+
+
+async def test_a_name_and_a_drive_that_do_not_answer_delay_neither_a_suggestion_nor_the_end(tmp_path):
+    (tmp_path / "sitecustomize.py").write_text(NOBODY_ANSWERS)
+    says = scenes.Says()
+    path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
+    async with (
+        servers.CompletionServer(says) as backend,
+        colleague(tmp_path / "alice", backend, says, "redis://cache.example", env={"PYTHONPATH": path}) as alice,
+    ):
+        for n in range(10):
+            assert (await alice.show(f"total_{n} = ‸", "ok")).text == "ok"
+        await alice.lsp.call("shutdown", None)
+        alice.lsp.notify("exit", None)
+        assert await asyncio.wait_for(alice.lsp.process.wait(), 20) == 0
+        assert alice.lsp.shown_messages == []
 
 
 async def test_a_cache_that_is_not_there_is_told_once(tmp_path):

@@ -11,7 +11,7 @@ from monkeycode_lsp.completer import PATIENCE_S
 from monkeycode_lsp.domain import Origin, OutcomeKind, Scope, Suggestion
 from monkeycode_lsp.engines.scripted import Answer, ScriptedEngine
 from monkeycode_lsp.errors import SupersededError
-from tests.unit.places import at
+from tests.unit.places import URI, at
 from tests.unit.test_completer import DEF, Pipeline
 from tests.unit.virtual import now, on_virtual_time
 
@@ -188,6 +188,27 @@ async def test_what_was_shown_three_times_and_never_taken_is_not_shown_again():
 
 
 @on_virtual_time
+async def test_what_was_left_three_times_is_not_shown_again():
+    pipeline = Pipeline(["1", ""])
+    for _ in range(3):
+        assert [await pipeline.text("a = ‸\nb\n") for _ in range(3)] == ["1"] * 3, "asking again is no other showing"
+        await pipeline("a = \nb‸\n")
+    assert await pipeline("a = ‸\nb\n") == []
+
+
+@on_virtual_time
+async def test_what_was_undone_three_times_is_not_shown_again_wherever_it_was_shown_first():
+    pipeline = Pipeline(["diameter = radius * 2"])
+    assert await pipeline.text("‸\nb\n") == "diameter = radius * 2"
+    for begun in ("dia", "diam", "diameter = "):
+        pipeline.completer.screen.edited(URI, ["b\n", ""])
+        assert await pipeline.text(f"{begun}‸\nb\n") == "diameter = radius * 2".removeprefix(begun)
+    pipeline.completer.screen.edited(URI, ["b\n", ""])
+    assert await pipeline("diameter‸\nb\n") == []
+    assert len(pipeline.engine.prompts) == 1
+
+
+@on_virtual_time
 async def test_the_setting_says_how_often():
     assert await shown_and_left(Pipeline(["1", ""], cache={"showings": 1}), 2) == ["1", None]
     assert await shown_and_left(Pipeline(["1", ""], cache={"showings": 0}), 5) == ["1"] * 5
@@ -293,3 +314,35 @@ async def test_how_long_the_engine_takes_is_learned_from_what_somebody_waited_fo
     await asyncio.sleep(1)
     assert len(pipeline.engine.prompts) == 2  # the second one ahead of time, and at once
     assert pipeline.completer._rhythm.engine_ms == pytest.approx(900, abs=5)
+
+
+# What is learned
+
+
+@on_virtual_time
+async def test_the_rhythm_is_learned_from_every_key_and_from_what_was_predicted():
+    pipeline = Pipeline(["1"], debounce={"mode": "adaptive"})
+    before = pipeline.completer._rhythm
+    for n in range(40):
+        pipeline.completer.typed(5_000.0, "a")  # pauses after each key, which nobody predicted
+        await pipeline(f"a{'b' * n}‸", since_edit_ms=0.0, inserted="a")
+    after = pipeline.completer._rhythm
+    assert after.habit != before.habit
+    assert after.bias > before.bias
+
+
+@on_virtual_time
+async def test_an_error_of_ours_in_a_followed_generation_is_told_as_one():
+    class Broken(ScriptedEngine):
+        async def stream(self, prompt):
+            await asyncio.sleep(0.1)
+            raise ZeroDivisionError
+            yield  # a generator, as the protocol wants it
+
+    pipeline = Pipeline(engine=Broken([]))
+    first = asyncio.create_task(pipeline("a = ‸"))
+    await asyncio.sleep(0.05)
+    first.cancel()
+    assert await pipeline("a = ‸") == []
+    assert (pipeline.last.kind, "error of ours" in pipeline.last.reason) == (OutcomeKind.FAILED, True)
+    await asyncio.wait({first})

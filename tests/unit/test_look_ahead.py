@@ -95,6 +95,28 @@ async def test_where_it_is_wanted_whatever_it_costs_the_battery_is_not_looked_at
     assert not looked.is_set()
 
 
+async def test_a_battery_that_does_not_answer_costs_one_thread_and_is_looked_at_when_it_does():
+    go, n_looks = threading.Event(), 0
+
+    def on_battery():
+        nonlocal n_looks
+        n_looks += 1
+        assert go.wait(60)
+        return True
+
+    for _ in range(5):  # as after a change of settings
+        ahead = allowance(on_battery=on_battery)
+        assert ahead.allows(LOCAL)
+        await until(lambda: n_looks)
+        ahead.aclose()
+    assert n_looks == 1
+    ahead = allowance(on_battery=on_battery)
+    assert ahead.allows(LOCAL)
+    go.set()
+    await until(lambda: not ahead.allows(LOCAL))
+    ahead.aclose()
+
+
 # In the pipeline
 
 

@@ -50,7 +50,10 @@ class Product:
         """Follow the key; the cursor stands at `position` now."""
         edited = self._documents.change(self._uri, index + 2, changes)
         self._position = position
-        if edited is not None and edited.gap_ms is not None:
+        if edited is None:
+            return
+        self._completer.screen.edited(edited.uri, edited.lines)
+        if edited.gap_ms is not None:
             self._completer.typed(edited.gap_ms, edited.inserted)
 
     async def ask(self) -> tuple[str, str]:

@@ -8,6 +8,7 @@ draft, cannot be told from other requests at the endpoint: it counts as they do.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
 import sys
 import tempfile
@@ -86,13 +87,12 @@ async def replay(
         for one in running:
             await one.editor.begin()
             one.backend.sent.clear()
-        n_done = 0
+        n_typed = itertools.count(1)
+        progress(0, n_keys * len(systems))
         for first in range(0, n_keys, slice_keys):
             for one in running:
                 last = min(first + slice_keys, n_keys)
-                await one.editor.type(first, last)
-                n_done += last - first
-                progress(n_done, n_keys * len(systems))
+                await one.editor.type(first, last, lambda: progress(next(n_typed), n_keys * len(systems)))
     return [
         Observed(system, one.editor.typed, one.editor.replied, _in_trace_time(one), n_failed=one.editor.n_failed)
         for system, one in zip(systems, running, strict=True)
@@ -173,8 +173,8 @@ class _Editor:
         self._client.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
         self._client.open(self._uri, self._trace.language, self._trace.start)
 
-    async def type(self, first: int, last: int) -> None:
-        """One slice.  What is not answered when the next key would come is cancelled."""
+    async def type(self, first: int, last: int, typed: Callable[[], None]) -> None:
+        """One slice; `typed` hears of each key.  What is not answered when the next key would come is cancelled."""
         loop = asyncio.get_running_loop()
         keys = self._trace.keys
         origin = loop.time() - keys[first].at_s
@@ -184,6 +184,7 @@ class _Editor:
         for index in range(first, last):
             await asyncio.sleep(origin + keys[index].at_s - loop.time())
             self._type(index, keys[index].patches, origin)
+            typed()
         tail_s = keys[last].at_s - keys[last - 1].at_s if last < len(keys) else _MOST_TAIL_S
         await self._settle(loop.time() + min(tail_s, _MOST_TAIL_S))
         await self._learn_origins()

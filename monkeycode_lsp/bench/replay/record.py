@@ -11,6 +11,7 @@ import contextlib
 import logging
 import signal
 import time
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any, BinaryIO
 
@@ -19,7 +20,7 @@ import msgspec
 from monkeycode_lsp import transport
 from monkeycode_lsp.bench.replay.recording import MOST_CHARACTERS, MOST_EDITS, Recording, RecordingFile, Transaction
 from monkeycode_lsp.bench.replay.trace import Patch
-from monkeycode_lsp.documents import normal
+from monkeycode_lsp.documents import Documents, normal
 from monkeycode_lsp.domain import Ask, Snapshot
 from monkeycode_lsp.gate import Gate
 from monkeycode_lsp.server import Server
@@ -82,7 +83,7 @@ class _Open(msgspec.Struct):
 class Recorder:
     """What the transport serves in the server's place.
 
-    The mutable state is the editor's settings, the open documents with their recordings, of those that were closed the one
+    The mutable state is the editor's settings and folders, the open documents with their recordings, of those that were closed the one
     with the longest, how long the recording is that was saved last, and what goes on with the file; it changes on one thread.
     """
 
@@ -92,6 +93,8 @@ class Recorder:
         self._layers = layers
         self._gate = Gate(layers.resolve()[0])
         self._encoding = Encoding.UTF16
+        self._folders = Documents()
+        """Knows which workspace folder holds a document: patterns of the settings are relative to it."""
         self._open: dict[str, _Open] = {}
         self._closed: _Open | None = None
         self._n_saved = 0
@@ -172,6 +175,9 @@ class Recorder:
             self._read_document(method, message.params)
         elif method == "initialize":
             self._initialize(msgspec.json.decode(message.params))
+        elif method == "workspace/didChangeWorkspaceFolders":
+            event = _member(msgspec.json.decode(message.params), "event")
+            self._follow_folders(added=_uris(_member(event, "added")), removed=_uris(_member(event, "removed")))
         elif method == "workspace/didChangeConfiguration":
             self._layers.set_pushed(_member(msgspec.json.decode(message.params), "settings"))
             self._follow_settings()
@@ -180,15 +186,23 @@ class Recorder:
             self._follow_settings()
 
     def _initialize(self, params: Any) -> None:
-        folders = _member(params, "workspaceFolders") or []
-        root = _member(folders[0], "uri") if isinstance(folders, list) and folders else _member(params, "rootUri")
-        self._layers.read_files(root if isinstance(root, str) else "")
+        root = _member(params, "rootUri")
+        folders = _uris(_member(params, "workspaceFolders")) or ([root] if isinstance(root, str) and root else [])
+        self._follow_folders(added=folders)
+        self._layers.read_files(next(iter(folders), ""))
         self._layers.set_client(_member(params, "initializationOptions"))
         self._follow_settings()
         offered = _member(_member(_member(params, "capabilities"), "general"), "positionEncodings")
         known = {encoding.value: encoding for encoding in Encoding}
         names = [name for name in offered if isinstance(name, str)] if isinstance(offered, list) else []
         self._encoding = next((known[name] for name in names if name in known), Encoding.UTF16)  # as the server chooses
+
+    def _follow_folders(self, *, added: Iterable[str], removed: Iterable[str] = ()) -> None:
+        for uri in removed:
+            self._folders.remove_folder(uri)
+        for uri in added:
+            self._folders.add_folder(uri)
+        self._forget_what_is_refused()
 
     def _follow_settings(self) -> None:
         self._gate = Gate(self._layers.resolve()[0])
@@ -259,7 +273,8 @@ class Recorder:
 
     def _is_refused(self, entry: _Open) -> bool:
         document = entry.document
-        snapshot = Snapshot(entry.uri, document.language, 0, document.share(), 0, 0, n_bytes=document.n_chars)
+        workspace = self._folders.workspace_of(entry.uri)
+        snapshot = Snapshot(entry.uri, document.language, 0, document.share(), 0, 0, workspace=workspace, n_bytes=document.n_chars)
         return bool(self._gate.refuses(Ask(snapshot), n_nuls=document.n_nuls))
 
 
@@ -290,6 +305,11 @@ def _difference(before: str, after: str) -> list[Patch]:
 
 def _member(value: Any, name: str) -> Any:
     return value.get(name) if isinstance(value, dict) else None
+
+
+def _uris(folders: Any) -> list[str]:
+    uris = [_member(folder, "uri") for folder in folders] if isinstance(folders, list) else []
+    return [uri for uri in uris if isinstance(uri, str)]
 
 
 async def serve(server: Server, stdout: BinaryIO, file: RecordingFile, layers: Layers) -> None:

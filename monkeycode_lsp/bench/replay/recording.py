@@ -83,6 +83,10 @@ class RecordingFile:
             self.path.unlink(missing_ok=True)
             self.path = None
 
+    def expected(self) -> Path:
+        """Where it will go, unless somebody takes that name before."""
+        return self.path or next(path for path in self._names() if not path.exists())
+
     def _free(self) -> Path:
         for path in self._names():
             with contextlib.suppress(FileExistsError):

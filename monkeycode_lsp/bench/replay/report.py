@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -15,6 +15,8 @@ from monkeycode_lsp.bench.replay.score import Rates
 from monkeycode_lsp.bench.replay.simulate import AT_ONCE, PRODUCT
 
 _PERCENTILES = tuple(range(1, 101))
+LEAST_JUDGED_KEYS = 300
+_BIG = 10.0
 
 
 class Setup(msgspec.Struct, frozen=True, rename="camel"):
@@ -33,6 +35,8 @@ class Setup(msgspec.Struct, frozen=True, rename="camel"):
     seed: int
     editor_delay_ms: float
     speed: float
+    synthetic: bool = False
+    """A source file was typed, by nobody."""
     settings: tuple[str, ...] = ()
     """What was set for ours, beside the defaults."""
 
@@ -45,7 +49,7 @@ class Goal(msgspec.Struct, frozen=True, rename="camel"):
     """None: there is nothing that it could be taken from."""
     bound: Literal["most", "least"]
     goal: float
-    unit: Literal["", "share", "times", "ms"] = ""
+    unit: Literal["", "share", "ms"] = ""
     ok: bool | None = None
 
 
@@ -67,11 +71,13 @@ class Report(msgspec.Struct, frozen=True, rename="camel"):
     version: str
     setup: Setup
     systems: tuple[System, ...]
-    goals: tuple[Goal, ...]
+    goals: tuple[Goal, ...] = ()
+    not_judged: str = ""
+    """Why no goal is judged, where they were asked for."""
 
 
-def make(setup: Setup, several: Sequence[Observed]) -> Report:
-    """The figures of all systems."""
+def make(setup: Setup, several: Sequence[Observed], *, goals: bool = False) -> Report:
+    """The figures of all systems; with `goals`, ours beside what they should be."""
     figures = [score.figures(observed, latency_s=setup.latency_ms / 1e3) for observed in several]
     floor = next((one.n_fresh for one in figures if one.system == AT_ONCE), 0)
     systems = tuple(
@@ -83,7 +89,38 @@ def make(setup: Setup, several: Sequence[Observed]) -> Report:
         )
         for observed, one in zip(several, figures, strict=True)
     )
-    return Report(monkeycode_lsp.__version__, setup, systems, tuple(_goals(systems)))
+    not_judged = _not_judged(setup, systems) if goals else ""
+    judged = tuple(_goals(systems)) if goals and not not_judged else ()
+    return Report(monkeycode_lsp.__version__, setup, systems, judged, not_judged)
+
+
+def encode(report: Report) -> bytes:
+    """As JSON, with as many digits as mean something; what was asked for stands as it was asked for."""
+    written = msgspec.to_builtins(report)
+    written |= {part: _rounded(written[part]) for part in ("systems", "goals")}
+    return msgspec.json.format(msgspec.json.encode(written))
+
+
+def _rounded(value: Any) -> Any:
+    match value:
+        case float():
+            return round(value, 1 if abs(value) >= _BIG else 4)
+        case dict():
+            return {name: _rounded(one) for name, one in value.items()}
+        case list() | tuple():
+            return [_rounded(one) for one in value]
+        case _:
+            return value
+
+
+def _not_judged(setup: Setup, systems: Sequence[System]) -> str:
+    if setup.engine == "configured":
+        return "they are made for the backend that is played here, and say nothing about an engine of your own"
+    if setup.keys < LEAST_JUDGED_KEYS:
+        return f"{setup.keys} keys are too few, chance decides; it takes {LEAST_JUDGED_KEYS}"
+    if all(system.rates.system != PRODUCT for system in systems):
+        return f"they are those of {PRODUCT}, which --systems leaves out"
+    return ""
 
 
 def _recalled(observed: Observed, setup: Setup) -> Spread | None:
@@ -101,13 +138,11 @@ def _percentiles(ordered: Sequence[float]) -> tuple[float, ...]:
 
 
 def _goals(systems: Sequence[System]) -> list[Goal]:
-    ours = next((system for system in systems if system.rates.system == PRODUCT), None)
-    if ours is None:
-        return []
+    ours = next(system for system in systems if system.rates.system == PRODUCT)
     rates, recalled = ours.rates, ours.recalled_ms
     goals = [
         _goal("requests per key", rates.requests_per_key, "most", 0.42),
-        _goal("fresh answers, of those without debounce and cache", ours.fresh_ratio, "least", 1.1, "times"),
+        _goal("fresh, compared with naive", ours.fresh_ratio, "least", 1.1, "share"),
         _goal("useful work", rates.useful, "least", 0.6, "share"),
         _goal("fresh without the backend", rates.recalled_of_asks, "least", 0.3, "share"),
         _goal("wrong hits", float(rates.wrong_hits), "most", 0.0),
@@ -122,8 +157,6 @@ def _goals(systems: Sequence[System]) -> list[Goal]:
     return goals
 
 
-def _goal(
-    name: str, value: float | None, bound: Literal["most", "least"], goal: float, unit: Literal["", "share", "times", "ms"] = ""
-) -> Goal:
+def _goal(name: str, value: float | None, bound: Literal["most", "least"], goal: float, unit: Literal["", "share", "ms"] = "") -> Goal:
     ok = None if value is None else value <= goal if bound == "most" else value >= goal
     return Goal(name, value, bound, goal, unit, ok)

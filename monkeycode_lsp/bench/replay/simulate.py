@@ -22,7 +22,7 @@ from monkeycode_lsp.bench.replay.virtual import VirtualLoop
 from monkeycode_lsp.errors import SupersededError
 from monkeycode_lsp.text import Change
 
-PRODUCT, AT_ONCE, FIXED = "monkeycode", "no debounce, no cache", "fixed 200 ms"
+PRODUCT, AT_ONCE, FIXED = "monkeycode", "naive (asks at every key)", "fixed (waits 200 ms)"
 SYSTEMS = (PRODUCT, AT_ONCE, FIXED)
 _FIXED_S = 0.2
 _AFTERWARDS_S = 5.0

@@ -15,6 +15,7 @@ WIDTH, HEIGHT = 760, 420
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 24, 100, 56
 _LEAST_MS = 1.0
 """The left end; what is sooner stands there."""
+_STEP_SHARE = 0.2
 _MOST_POINTS = 400
 _STROKES = (("#d97706", ""), ("#6b8ff0", "8 5"), ("#3aa76d", "2 4"), ("#c06bd6", "12 4 2 4"))
 """Colours that have contrast enough on white and on black; the dashes tell lines apart for who cannot tell colours."""
@@ -61,9 +62,9 @@ def _axes(most_ms: float, most_share: float) -> Iterator[str]:
     bottom, right = HEIGHT - _BOTTOM, WIDTH - _RIGHT
     for ms in _ticks(most_ms):
         x = _x(ms, most_ms)
-        yield f'<path class="grid" d="M{x:.1f} {_TOP}V{bottom}"/><text x="{x:.1f}" y="{bottom + 18}" text-anchor="middle">{ms:g}</text>'
-    for step in range(6):
-        share = most_share * step / 5
+        label = f"≤ {ms:g} ms" if ms == _LEAST_MS else f"{ms:g}"
+        yield f'<path class="grid" d="M{x:.1f} {_TOP}V{bottom}"/><text x="{x:.1f}" y="{bottom + 18}" text-anchor="middle">{label}</text>'
+    for share in (step * _STEP_SHARE for step in range(round(most_share / _STEP_SHARE) + 1)):
         y = _y(share, most_share)
         yield f'<path class="grid" d="M{_LEFT} {y:.1f}H{right}"/><text x="{_LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{share:.0%}</text>'
     yield f'<text x="{(_LEFT + right) / 2:.0f}" y="{HEIGHT - 14}" text-anchor="middle">milliseconds from the key to its text</text>'
@@ -93,9 +94,9 @@ def _y(share: float, most_share: float) -> float:
 
 
 def _most_share(lines: Sequence[Line]) -> float:
-    """The upper end: a multiple of a tenth."""
+    """The upper end: the next tick."""
     highest = max((line.share for line in lines), default=0.0)
-    return min(1.0, max(1, math.ceil(10 * highest)) / 10)
+    return max(1, math.ceil(highest / _STEP_SHARE)) * _STEP_SHARE
 
 
 def _round_up(ms: float) -> float:

@@ -206,15 +206,15 @@ async def test_a_text_that_is_no_text_is_not_kept_and_costs_nothing(folder):
 
 
 async def test_what_is_too_long_to_be_ours_is_a_miss_and_is_not_read(folder):
-    async with disks.window(folder) as one:
+    async with disks.window(folder, most_bytes=2**30) as one:
         for number in (1, 2):
             await one.keep(number, f"text {number}")
         ((name, _), _) = disks.sql(folder, "SELECT key, value FROM Cache ORDER BY rowid")
-        disks.sql(folder, "UPDATE Cache SET value = zeroblob(200000000) WHERE key = ?", name)
+        disks.sql(folder, "UPDATE Cache SET value = zeroblob(20000000) WHERE key = ?", name)
         tracemalloc.start()
         try:
             assert await one.find(1) is None
-            assert tracemalloc.get_traced_memory()[1] < 50_000_000
+            assert tracemalloc.get_traced_memory()[1] < 5_000_000
         finally:
             tracemalloc.stop()
         assert await one.find(2) == disks.record("text 2")

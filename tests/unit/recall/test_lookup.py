@@ -1,6 +1,7 @@
 """What is found again, and what must not be: table, memory and the tiers beyond."""
 
 import asyncio
+import threading
 
 import msgspec
 import pytest
@@ -204,13 +205,37 @@ async def test_two_checkouts_of_one_repository_share_and_two_repositories_do_not
     assert await asked("file:///home/bob/src/app", "host/team/other") is None
 
 
+async def test_a_workspace_that_cannot_be_looked_at_costs_one_thread_and_is_shared_as_soon_as_it_can():
+    shared, go, looked_at = Kept(Origin.SHARED), threading.Event(), []
+
+    def identify(folder):
+        looked_at.append(folder)
+        assert go.wait(60)
+        return "host/team/app"
+
+    for _ in range(5):  # as after a change of settings
+        mine = recall(shared, identify=identify)
+        for _ in range(3):
+            await mine.look_further(URI, SCOPE, at("z = ‸"), for_s=0)
+        await until(lambda: looked_at)
+        await mine.aclose()
+    assert len(looked_at) == 1
+    go.set()
+    mine = recall(shared, identify=identify)
+    async with asyncio.timeout(5):
+        while not mine._identities:
+            await mine.look_further(URI, SCOPE, at("z = ‸"), for_s=0.001)
+
+
 async def test_closing_closes_every_tier():
     tiers = Kept(), Kept(Origin.SHARED)
     await recall(*tiers).aclose()
     assert all(tier.closed for tier in tiers)
 
 
-@pytest.mark.parametrize("data", [b"", b"\x80", b"x" * 70_000, b"\xff\xfe", b"\x96\x02\xa1x\xa0\xc0\xa1e\xa1s", b"\x96\x01\xa1 \xa0\xc0\xa1e\xa1s"])
+@pytest.mark.parametrize(
+    "data", [b"", b"\x80", b"x" * 70_000, b"\xff\xfe", b"\x96\x02\xa1x\xa0\xc0\xa1e\xa1s", b"\x96\x01\xa1 \xa0\xc0\xa1e\xa1s"]
+)
 def test_what_is_no_record_of_this_version_with_a_text_is_a_miss(data):
     assert record.decode(data) is None
 

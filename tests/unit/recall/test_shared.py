@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 
 import pytest
 
+from monkeycode_lsp import threads
 from monkeycode_lsp.domain import Origin
 from monkeycode_lsp.recall import record
 from monkeycode_lsp.recall.record import Record
@@ -106,6 +109,16 @@ def server(tmp_path):
         yield running
 
 
+@pytest.fixture(autouse=True)
+def _alone():
+    """Nothing of this test is left on a thread, for it would be in the next one's way."""
+    yield
+    end = time.monotonic() + WITHIN_S
+    while threads.at_work("team's cache"):
+        assert time.monotonic() < end
+        time.sleep(0.001)
+
+
 pytestmark = redis_server.needed
 
 
@@ -147,8 +160,8 @@ async def test_names_on_the_server_tell_nothing_and_depend_on_the_password(tmp_p
 
 @pytest.mark.parametrize(
     "value",
-    [b"", b"garbage", record.encode(RECORD)[:-1], record.encode(Record(99, "x", "", None, "", "")), b"x" * 1_000_000],
-    ids=["empty", "garbage", "cut off", "another version", "huge"],
+    [b"", b"garbage", record.encode(RECORD), b"x" * 1_000_000],
+    ids=["empty", "garbage", "not sealed", "huge"],
 )
 async def test_what_is_no_record_is_a_miss(server, value):
     async with member(server.url) as team:
@@ -159,6 +172,35 @@ async def test_what_is_no_record_is_a_miss(server, value):
         assert await team.tier.get(KEY) is None
         assert team.tier.patience_s == PATIENCE_S
         assert team.told == []
+
+
+async def test_a_record_of_another_version_is_a_miss_and_no_trouble(server):
+    async with member(server.url) as team:
+        await team.ready()
+        await team.put(kept=Record(99, "x", "", None, "", ""))
+        assert len(names(server)) == 1
+        for _ in range(20):
+            assert await team.tier.get(KEY) is None
+        assert team.tier.patience_s == PATIENCE_S
+        assert team.told == []
+
+
+@pytest.mark.parametrize("how", ["of another key", "cut off", "changed"])
+async def test_what_was_not_kept_under_this_key_is_a_miss_and_a_server_that_goes_on_so_is_left_alone(server, how):
+    async with member(server.url) as team:
+        await team.ready()
+        await team.put(OTHER)
+        (other,) = names(server)
+        await team.put()
+        (name,) = names(server) - {other}
+        value = server.run("GET", other if how == "of another key" else name).partition(b"\r\n")[2].removesuffix(b"\r\n")
+        if how != "of another key":
+            value = value[:-1] + (b"!" if how == "changed" else b"")
+        assert await team.found() == RECORD
+        server.run("SET", name, value)
+        assert await team.tier.get(KEY) is None
+        assert team.tier.patience_s == PATIENCE_S  # one of them proves nothing
+        assert "something else than was kept" in await trouble(team)
 
 
 async def test_another_kind_of_value_is_a_miss_and_no_trouble(server):
@@ -328,14 +370,14 @@ async def test_a_server_that_is_not_there_at_all_is_told_once():
         assert "hunter2" not in team.told[0]
 
 
-async def trouble(team):
+async def trouble(team, host="127.0.0.1"):
     """What the user is told after some use."""
-    for _ in range(5):
-        await team.put()
+    for n in range(5):
+        await team.put(b"%16d" % n)
         assert await team.tier.get(KEY) is None
     assert team.tier.patience_s == 0.0
     assert len(team.told) == 1
-    assert "127.0.0.1" in team.told[0]
+    assert host in team.told[0]
     return team.told[0]
 
 
@@ -431,7 +473,9 @@ async def answering(reply, delays_s=(0,)):
         (b"$x\r\n", "no Redis"),
         (b"*1\r\n" * 5000, "no Redis"),
         (b"\x00\xff" * 100_000, ""),
-        (b"$999999999999\r\nx", "answer in time"),
+        (b"$999999999999\r\nx", "no Redis"),
+        (b"$-5\r\nx\r\n", "no Redis"),
+        (b"$100\r\nx", "answer in time"),
         (b"", "answer in time"),
     ],
 )
@@ -479,6 +523,134 @@ def names(server):
     return {line.decode() for line in server.run("KEYS", "*").split(b"\r\n") if line.startswith(b"monkeycode:")}
 
 
+async def test_a_reply_that_is_announced_as_huge_or_as_a_list_is_not_read():
+    for head in (b"$900000000\r\n", b"*900000000\r\n"):
+        sent = []
+
+        async def pour(reader, writer, head=head, sent=sent):
+            try:
+                while data := await reader.read(1000):
+                    if b"GETRANGE" not in data:
+                        writer.write(b"+OK\r\n" * data.count(b"*"))
+                        continue
+                    writer.write(head)
+                    for _ in range(500):
+                        writer.write(b"$1\r\nx\r\n" * 50_000)
+                        await writer.drain()
+                        sent.append(350_000)
+            except ConnectionError:
+                pass
+            writer.close()
+
+        pourer = await asyncio.start_server(pour, "127.0.0.1", 0)
+        async with pourer, member(f"redis://127.0.0.1:{pourer.sockets[0].getsockname()[1]}") as team:
+            assert "no Redis" in await trouble(team)
+        # What is on its way between two processes is never more than a few megabytes for each connection.
+        assert sum(sent) < 100_000_000
+
+
+# The server's name
+
+
+class NameService:
+    """Hangs until it is let go."""
+
+    def __init__(self, *numbers):
+        self.numbers = list(numbers)
+        self.asked = []
+        self.go = threading.Event()
+
+    def __call__(self, host):
+        self.asked.append(host)
+        assert self.go.wait(60)
+        return self.numbers
+
+    async def was_asked(self):
+        async with asyncio.timeout(WITHIN_S):
+            while not self.asked:  # noqa: ASYNC110 - on another thread
+                await asyncio.sleep(0.001)
+
+
+@pytest.fixture
+def names_of_servers():
+    service = NameService("127.0.0.1")
+    yield service
+    service.go.set()
+
+
+async def test_while_the_name_is_looked_up_nobody_waits_and_nobody_looks_it_up_again(server, names_of_servers):
+    url = server.url.replace("127.0.0.1", "cache.example")
+    async with member(url, resolve=names_of_servers) as team:
+        await names_of_servers.was_asked()
+        for _ in range(50):
+            team.clock.skipped_s += 60
+            team.tier.put(KEY, RECORD)
+            assert await team.tier.get(KEY) is None
+        assert team.tier.patience_s == 0.0
+        assert names_of_servers.asked == ["cache.example"]
+        names_of_servers.go.set()
+        await team.ready()
+        await team.put()
+        assert await team.found() == RECORD
+        assert team.told == []
+
+
+async def test_one_name_that_hangs_is_enough_however_often_the_setting_changes(server, names_of_servers):
+    for n in range(10):
+        async with member(f"redis://c{n}.example:{server.port}", resolve=names_of_servers) as team:
+            assert await team.tier.get(KEY) is None
+            await names_of_servers.was_asked()
+    assert names_of_servers.asked == ["c0.example"]
+    names_of_servers.go.set()
+    async with member(server.url, resolve=names_of_servers) as team:
+        await team.back()
+        assert team.told == []
+
+
+async def test_closing_does_not_wait_for_a_name_that_hangs(names_of_servers):
+    async with member("redis://cache.example", resolve=names_of_servers) as team:
+        await names_of_servers.was_asked()
+        begun = time.monotonic()
+        await team.tier.aclose()
+        assert time.monotonic() - begun < 2
+
+
+async def test_a_name_that_is_not_known_is_told_once(names_of_servers):
+    names_of_servers.numbers = []
+    names_of_servers.go.set()
+    async with member("redis://127.0.0.1.example", resolve=names_of_servers) as team:
+        assert "cannot be reached" in await trouble(team)
+
+
+async def test_of_several_addresses_the_one_that_answers_is_used_and_a_move_is_noticed(server, names_of_servers):
+    names_of_servers.go.set()
+    names_of_servers.numbers = ["::1", "127.0.0.2", "127.0.0.1"]
+    async with member(server.url.replace("127.0.0.1", "cache.example"), resolve=names_of_servers) as team:
+        await team.ready()
+        await team.put()
+        assert await team.found() == RECORD
+        names_of_servers.numbers = ["127.0.0.2"]
+        server.kill()
+        await team.break_()
+        server._arguments += ["--bind", "127.0.0.1 127.0.0.2"]
+        server.start()
+        await team.back()
+        assert b"127.0.0.2" in server.run("CLIENT", "LIST")
+
+
+async def test_the_event_loops_own_threads_are_left_to_others(server):
+    class Nobody(ThreadPoolExecutor):
+        def submit(self, *_args, **_kwargs):
+            raise AssertionError("the shared cache asked for one of the loop's own threads")
+
+    asyncio.get_running_loop().set_default_executor(Nobody())
+    async with member(server.url.replace("127.0.0.1", "localhost")) as team:
+        await team.ready()
+        await team.put()
+        assert await team.found() == RECORD
+        assert team.told == []
+
+
 # TLS, sockets, settings
 
 
@@ -500,8 +672,10 @@ async def test_over_tls_with_the_teams_authority(tmp_path, authority):
             begun = time.monotonic()
             await team.tier.aclose()
             assert time.monotonic() - begun < 2
-        async with member(server.url.partition("?")[0]) as stranger:
+        async with member(server.url.replace("127.0.0.1", "cache.example"), resolve=lambda _: ["127.0.0.1"]) as other:
             server.go_on()
+            assert "certificate that is not trusted" in await trouble(other, "cache.example")  # it is another name's
+        async with member(server.url.partition("?")[0]) as stranger:
             assert "certificate that is not trusted" in await trouble(stranger)
         async with member(server.url.replace("rediss:", "redis:").partition("?")[0]) as plain:
             await trouble(plain)

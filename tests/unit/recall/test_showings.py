@@ -5,10 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monkeycode_lsp.recall.showings import MOST_PLACES, Showings
-from tests.unit.places import URI, at
+from tests.unit.places import URI, at, snapshot
 
 PLACE, TEXT = "x = he‸\n", "llo(1)"
 OTHER = "file:///w/other.py"
+LONG = "".join(f"line {n}\n" for n in range(30))
 
 
 class Screen:
@@ -19,12 +20,18 @@ class Screen:
 
     def shows(self, marked, text):
         self.showings.saw(URI, at(marked))
-        self.showings.shown(URI, at(marked), text)
+        self.showings.shown(snapshot(marked), at(marked), text)
         return self
 
     def asks(self, *places):
         for marked in places:
             self.showings.saw(URI, at(marked))
+        return self
+
+    def edits(self, *texts):
+        """Changes that no ask follows."""
+        for marked in texts:
+            self.showings.edited(URI, snapshot(marked).lines)
         return self
 
     def contradicts(self, n=1):
@@ -94,6 +101,34 @@ def test_what_was_shown_first_within_a_word_is_known_at_its_beginning():
     assert not Screen(1).shows("f(x‸\n", ")").asks("f(x,‸\n").is_tired("f(‸\n", "x)")
 
 
+def test_what_was_shown_first_a_little_later_is_known_where_most_of_it_was_to_come():
+    screen = Screen(1).shows("diameter = ‸\n", "radius * 2 + border").asks("diameter = x‸\n")
+    assert screen.is_tired("diameter‸\n", " = radius * 2 + border")
+    assert screen.is_tired("diam‸\n", "eter = radius * 2 + border")
+    assert not screen.is_tired("d‸\n", "iameter = radius * 2 + border"), "more was said than was turned down"
+    assert not screen.is_tired("diameter‸\n", " = radius * 3 + border")
+
+
+def test_showings_at_wandering_places_are_counted_together():
+    screen = Screen(3)
+    for head, text in (("dia", "meter = radius * 2"), ("diameter = ", "radius * 2"), ("diam", "eter = radius * 2")):
+        assert not screen.is_tired(f"{head}‸\n", text)
+        screen.shows(f"{head}‸\n", text).asks("‸\n")
+    assert screen.is_tired("dia‸\n", "meter = radius * 2")
+    screen.shows("dia‸\n", "meter = radius * 2").asks("diameter = radius * 2‸\n")
+    assert not screen.is_tired("diameter = ‸\n", "radius * 2"), "once taken, all is forgotten"
+    assert not screen.is_tired("dia‸\n", "meter = radius * 2")
+
+
+def test_what_is_taken_is_forgotten_at_all_the_places_that_it_was_known_at():
+    places = [("diameter = ", "radius * 2 + border"), ("diam", "eter = radius * 2 + border"), ("d", "iameter = radius * 2 + border")]
+    screen = Screen(1)
+    for head, text in (places[0], places[2]):
+        screen.shows(f"{head}‸\n", text).asks(f"{head}!‸\n")
+    screen.shows(f"{places[1][0]}‸\n", places[1][1]).asks("diameter = radius * 2 + border‸\n")
+    assert not any(screen.is_tired(f"{head}‸\n", text) for head, text in places)
+
+
 def test_what_is_left_counts_where_it_began():
     screen = Screen(2).contradicts().shows("x = hel‸\n", "lo(1)").asks("x = helx‸\n")
     assert screen.is_tired()
@@ -131,9 +166,6 @@ def test_every_change_at_the_place_contradicts(change):
     assert screen.is_tired()
 
 
-LONG = "".join(f"line {n}\n" for n in range(30))
-
-
 @pytest.mark.parametrize(
     ("place", "away"),
     [
@@ -145,13 +177,71 @@ LONG = "".join(f"line {n}\n" for n in range(30))
         (f"x = he‸\n{LONG}", f"x = he\n{LONG}‸"),
     ],
 )
-def test_going_away_counts_once_at_most(place, away):
+def test_going_away_counts_each_time(place, away):
+    screen = Screen(3)
+    for _ in range(3):
+        assert not screen.is_tired(place)
+        screen.shows(place, TEXT).asks(place, away, away)
+    assert screen.is_tired(place)
+
+
+def test_looking_into_another_document_counts_each_time():
     screen = Screen(2)
-    for _ in range(5):
-        screen.shows(place, TEXT).asks(away)
-    assert not screen.is_tired(place)
-    before, _, after = place.partition("‸")
-    assert screen.shows(place, TEXT).asks(f"{before}!‸{after}").is_tired(place), "but it does count"
+    for _ in range(2):
+        assert not screen.shows(PLACE, TEXT).is_tired()
+        for _ in range(2):
+            screen.showings.saw(OTHER, at("y‸\n", uri=OTHER))
+        screen.asks(PLACE, PLACE)
+    assert screen.is_tired()
+
+
+@pytest.mark.parametrize("gone", [["‸\n"], ["x‸\n"], ["a\n‸\n", "‸\n"], [f"{LONG}‸\n"]], ids=str)
+@pytest.mark.parametrize("back", [PLACE, "x = hel‸\n", "x = hello‸\n"])
+def test_taking_back_what_led_there_and_typing_it_again_is_another_showing_even_if_nothing_was_asked_between(gone, back):
+    screen = Screen(2)
+    for _ in range(2):
+        assert not screen.is_tired()
+        screen.shows(PLACE, TEXT).edits(*gone, PLACE, back).asks(back, back)
+    assert screen.is_tired()
+
+
+@pytest.mark.parametrize(
+    ("place", "undone"),
+    [("a\nx = he‸\nb\n", "a\n‸b\n"), ("a\n‸\nb\n", "a\n‸b\n"), ("a\n    ‸\nb\n", "a\n‸\nb\n"), ("h‸", "‸"), ("a\r\nx =‸\r\n", "a\r\n‸")],
+)
+def test_undoing_the_line_ends_a_showing(place, undone):
+    screen = Screen(1).shows(place, TEXT).edits(undone, place).asks(place)
+    assert screen.is_tired(place)
+
+
+@pytest.mark.parametrize(
+    "edits",
+    [
+        ["x = hel‸\n", "x = hello‸\n", "x = hel‸\n"],
+        ["x = h‸\n"],
+        ["x = ‸\n", "x = h‸\n"],
+        ["x = helx‸\n", "x = hel‸\n"],
+        ["x = he‸\n\ny\n", "x = he‸\n"],
+        ["import os\nx = he‸\n", "x = he‸\n"],
+    ],
+    ids=str,
+)
+def test_a_corrected_letter_or_two_and_an_edit_elsewhere_end_nothing(edits):
+    screen = Screen(1).shows(PLACE, TEXT).edits(*edits)
+    assert not screen.asks(PLACE).is_tired()
+
+
+def test_letters_that_are_taken_back_within_what_was_typed_along_count_nothing():
+    screen = Screen(1).shows(PLACE, TEXT).shows("x = hell‸\n", "o(1)").shows("x = he‸\n", TEXT).shows("x = hel‸\n", "lo(1)")
+    assert not screen.shows("x = h‸\n", "ello(1)").shows(PLACE, TEXT).is_tired()
+    assert screen.asks("x = hex‸\n").is_tired(), "it is the one that began there"
+
+
+def test_what_was_taken_counts_as_never_shown_although_the_user_was_elsewhere_before_the_next_ask():
+    screen = Screen(1)
+    for lines in ("x = hello(1)‸\n", "import os\nx = hello(1)‸\n", "x = hello(1) + 2‸\n"):
+        screen.shows(PLACE, TEXT).edits(lines).asks(f"{lines.replace('‸', '')}y‸\n")
+        assert not screen.is_tired()
 
 
 @pytest.mark.parametrize(
@@ -174,6 +264,18 @@ def test_a_long_text_can_be_taken_too():
     text = "llo(" + "1, " * 100 + ")"
     screen = Screen(1).shows(PLACE, text).asks(f"x = he{text}‸\n")
     assert not screen.is_tired(text=text)
+
+
+def test_lines_that_were_taken_are_seen_under_every_line_end():
+    screen = Screen(1).shows("x = he‸\r\ny\r\n", "llo(\n    1)").edits("x = hello(\r\n    1)‸\r\ny\r\n")
+    assert not screen.asks("x = hello(\r\n    1)\r\ny‸\r\n").is_tired(text="llo(\n    1)")
+
+
+def test_what_was_taken_and_undone_is_on_the_screen_no_more():
+    screen = Screen(1).shows(PLACE, TEXT).edits("x = hello(1)‸\n", PLACE).asks(PLACE, "x = hex‸\n")
+    assert not screen.is_tired()
+    screen.shows(PLACE, TEXT).edits("x = hello(1)‸\n", PLACE).shows(PLACE, TEXT).asks("x = hex‸\n")
+    assert screen.is_tired(), "it was shown again"
 
 
 def test_what_the_editor_says_was_taken_counts_as_never_shown():
@@ -293,3 +395,44 @@ def test_nobody_is_tired_of_what_was_shown_less_often(steps, most):
         if screen.is_tired(f"x = {text}‸\n", "made"):
             assert text in shown
             assert shown.count(text) >= most or has_said
+
+
+WHOLE = "llo(1,\n    2)"
+ALL = 99
+MOVES = st.lists(st.tuples(st.integers(-4, 6), st.booleans()), max_size=12)
+
+
+def typed(n):
+    """The document with the suggestion typed along so far; less than none: letters before its place are gone."""
+    return f"import os\n\n\nx = he{WHOLE[:n]}‸\ny\n" if n >= 0 else f"import os\n\n\n{'x = he'[:n]}‸\ny\n"
+
+
+def goes_along(screen, moves, lowest):
+    """Type and take back letters, asking now and then, and at last type all of it."""
+    screen.shows(typed(0), WHOLE)
+    n = 0
+    for move, asks in [*moves, (ALL, True)]:
+        to = max(lowest, min(len(WHOLE) - (move < ALL), n + move))
+        while n != to:
+            n += 1 if to > n else -1
+            screen.edits(typed(n))
+        if asks:
+            screen.asks(typed(n))
+            yield n
+            if n < len(WHOLE):
+                screen.shows(typed(n), f"x = he{WHOLE}"[n + 6 :])
+
+
+@given(MOVES)
+def test_corrections_within_what_is_typed_along_never_count(moves):
+    screen = Screen(1)
+    for n in goes_along(screen, moves, 0):
+        assert not screen.is_tired(typed(n), WHOLE[n:])
+
+
+@given(MOVES)
+def test_what_is_typed_along_to_its_end_counts_as_never_shown_whatever_was_done_before(moves):
+    screen = Screen(1)
+    for _ in goes_along(screen, moves, -6):
+        pass
+    assert not any(screen.is_tired(typed(n), WHOLE[n:]) for n in range(len(WHOLE)))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import gzip
 import itertools
 import json
-import os
 import stat
 import sys
 import threading
@@ -153,6 +153,19 @@ def test_nothing_is_recorded_of_what_is_not_served(scene, uri):
     assert not scene.path.exists()
 
 
+@pytest.mark.parametrize("how", ["folders", "root", "added"])
+def test_patterns_are_relative_to_the_workspace(scene, how):
+    mine = {"completion": {"disabledGlobs": ["/private/**"]}}
+    told = {"folders": {"workspaceFolders": [{"uri": "file:///w", "name": "w"}]}, "root": {"rootUri": "file:///w"}, "added": {}}[how]
+    scene.says("initialize", {"capabilities": {}, "initializationOptions": mine} | told)
+    if how == "added":
+        scene.says("workspace/didChangeWorkspaceFolders", {"event": {"added": [{"uri": "file:///w", "name": "w"}], "removed": []}})
+    scene.open("a", "file:///w/private/a.py")
+    scene.types((0, 0, 0, 0, "x"), uri="file:///w/private/a.py")
+    scene.recorder.save()
+    assert not scene.path.exists()
+
+
 @pytest.mark.parametrize("how", ["initialize", "pushed", "pulled"])
 def test_settings_of_the_editor_forbid_too(scene, how):
     mine = {"privacy": {"secretFiles": ["a.py"]}}
@@ -215,7 +228,7 @@ def test_a_document_that_closes_while_it_is_forbidden_leaves_nothing(scene):
     scene.open("KEY=")
     scene.types((0, 4, 0, 4, "secret"))
     scene.recorder.save()
-    scene.types((0, 0, 0, 0, "\0"))  # a binary file
+    scene.types((0, 0, 0, 0, "\0" * 2000))  # a binary file
     scene.says("textDocument/didClose", {"textDocument": {"uri": URI}})
     scene.recorder.save()
     assert not scene.path.exists()
@@ -292,15 +305,25 @@ async def test_the_last_write_is_the_last_one(tmp_path, monkeypatch):
     assert scene.saved()["endContent"] == "ab"
 
 
-@pytest.mark.skipif(sys.platform == "win32" or os.geteuid() == 0, reason="root may remove everything")
-def test_what_cannot_be_removed_is_told_and_tried_again(scene, caplog):
+class HeldFile(RecordingFile):
+    """Cannot be removed as long as something holds it."""
+
+    is_held = True
+
+    def remove(self):
+        if self.is_held:
+            raise PermissionError(errno.EACCES, "it is held")
+        super().remove()
+
+
+def test_what_cannot_be_removed_is_told_and_tried_again(tmp_path, caplog):
+    scene = Scene(tmp_path / "typing.json", HeldFile)
     scene.open("a")
     scene.types((0, 0, 0, 0, "x"))
     scene.recorder.save()
-    scene.path.parent.chmod(0o500)
     push(scene, FORBIDDEN)
-    assert "could not be removed" in caplog.text
-    scene.path.parent.chmod(0o700)
+    assert "could not be removed: it is held" in caplog.text
+    scene.file.is_held = False
     scene.recorder.save()
     assert not scene.path.exists()
 

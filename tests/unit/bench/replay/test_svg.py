@@ -44,6 +44,14 @@ def test_a_line_rises_from_nothing_to_its_share_and_stays_inside():
     assert bottom - points(half, 1)[-1][1] == pytest.approx(2 * (bottom - points(half)[-1][1]), abs=0.3)
 
 
+@pytest.mark.parametrize(("share", "last"), [(0.0, "20%"), (0.42, "60%"), (0.6, "60%"), (1.0, "100%")])
+def test_the_shares_go_by_twenties_and_the_first_time_says_what_stands_there(share, last):
+    words = [text.text for text in parts(draw("t", "a", [Line("ours", [1.0, 100.0], share)]), "text")]
+    shares = [word for word in words if word.endswith("%")]
+    assert shares == ["0%", "20%", "40%", "60%", "80%", "100%"][: shares.index(last) + 1]
+    assert "≤ 1 ms" in words
+
+
 def test_what_is_there_at_once_stands_at_the_left_end():
     svg = draw("t", "a", [Line("ours", [0.0, 0.0, 100.0], 1.0)])
     assert points(svg)[1][0] == points(svg)[0][0]
