@@ -210,7 +210,9 @@ class Server:
             self._completer = self._make_completer(settings, self._report, before)
         except Exception as exc:
             logger.exception("the settings cannot be used")
-            self._notices.say(f"These settings cannot be used ({type(exc).__name__}); those before them stay in force. The log has the details.")
+            self._notices.say(
+                f"These settings cannot be used ({type(exc).__name__}); those before them stay in force. The log has the details."
+            )
             return
         self._configured.set()
         if before is not None:

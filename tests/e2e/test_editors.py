@@ -86,7 +86,12 @@ async def test_what_the_server_says_it_can(client):
     assert able.text_document_sync.change == lsp.TextDocumentSyncKind.Incremental
     assert able.text_document_sync.open_close
     assert (able.notebook_document_sync is not None) == ("notebookDocument" in MESSAGES[client.editor]["capabilities"])
-    assert list(able.execute_command_provider.commands) == ["monkeycode.accepted", "monkeycode.rejected", "monkeycode.forget", "monkeycode.why"]
+    assert list(able.execute_command_provider.commands) == [
+        "monkeycode.accepted",
+        "monkeycode.rejected",
+        "monkeycode.forget",
+        "monkeycode.why",
+    ]
     assert client.answer.server_info.name == "monkeycode-lsp"
 
 

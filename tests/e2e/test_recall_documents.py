@@ -266,7 +266,7 @@ async def test_what_was_undone_three_times_is_not_shown_there_again(scene):
     scene.says.script = servers.reply("nonsense()")
     for n in range(4):
         scene.lsp.change(uri, (line, 0), (line, 0), "undone = ")
-        assert (await scene.ask(uri, line, column + 9)).text == (None if n == 3 else "nonsense()"), n  # noqa: PLR2004 - the setting's default
+        assert (await scene.ask(uri, line, column + 9)).text == (None if n == 3 else "nonsense()"), n
         scene.lsp.change(uri, (line, 0), (line, 9), "")
 
 

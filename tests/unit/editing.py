@@ -18,6 +18,7 @@ from monkeycode_lsp.observe.outcomes import Outcomes
 from monkeycode_lsp.recall.lookup import Recall
 from monkeycode_lsp.recall.memory import Memory
 from monkeycode_lsp.recall.signature import N_AFTER, N_BEFORE
+from monkeycode_lsp.text import split_lines
 from monkeycode_lsp.turn import Turn
 from tests.unit.places import ask
 
@@ -213,6 +214,7 @@ class Editor:
         else:
             kept = before[: len(before) - remove]
             document.text, document.cursor = kept + insert + after + behind, len(kept) + len(insert)
+        self.completer.screen.edited(self.uri, split_lines(document.text))
         self.completer.typed(self.gap_s * 1e3, insert)
         await self.ask(edited=True, inserted=insert)
 
@@ -287,6 +289,7 @@ class Editor:
     async def undo(self, _number):
         if self.document.past:
             self.document.text, self.document.cursor = self.document.past.pop()
+            self.completer.screen.edited(self.uri, split_lines(self.document.text))
             await self.ask(edited=True)
 
     async def jump(self, number):

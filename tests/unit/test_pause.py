@@ -15,7 +15,9 @@ from monkeycode_lsp.pause.habit import GROUPS, Habit, Quantiles, kind_of
 from monkeycode_lsp.pause.model import Model, shipped
 
 TRACES = Path(__file__).parents[3] / "shared" / "data" / "edit-traces"
-MODEL = Model(horizons=(-1.0, 0.0, 1.0, 3.0), baseline=(-2.0, 0.0, 1.5, 2.5), weights={"a": 2.0, "b": -1.0}, threshold=0.5, threshold_deleted=0.7)
+MODEL = Model(
+    horizons=(-1.0, 0.0, 1.0, 3.0), baseline=(-2.0, 0.0, 1.5, 2.5), weights={"a": 2.0, "b": -1.0}, threshold=0.5, threshold_deleted=0.7
+)
 
 
 def seen(marked, habit=None):

@@ -18,6 +18,7 @@ from typing import Any, BinaryIO
 import msgspec
 
 from monkeycode_lsp import transport
+from monkeycode_lsp.bench.replay.event import Event, followed
 from monkeycode_lsp.bench.replay.recording import MOST_CHARACTERS, MOST_EDITS, Recording, RecordingFile, Transaction
 from monkeycode_lsp.bench.replay.trace import Patch
 from monkeycode_lsp.documents import Documents, normal
@@ -25,26 +26,11 @@ from monkeycode_lsp.domain import Ask, Snapshot
 from monkeycode_lsp.gate import Gate
 from monkeycode_lsp.server import Server
 from monkeycode_lsp.settings import Layers
-from monkeycode_lsp.text import Change, Document, Encoding, lf
+from monkeycode_lsp.text import Document, Encoding, lf
 
 logger = logging.getLogger(__name__)
 
 SAVE_EVERY_S = 2.0
-
-
-class _Position(msgspec.Struct, frozen=True):
-    line: int
-    character: int
-
-
-class _Range(msgspec.Struct, frozen=True):
-    start: _Position
-    end: _Position
-
-
-class _Event(msgspec.Struct, frozen=True):
-    text: str
-    range: _Range | None = None
 
 
 class _TextDocument(msgspec.Struct, frozen=True, rename="camel"):
@@ -55,7 +41,7 @@ class _TextDocument(msgspec.Struct, frozen=True, rename="camel"):
 
 class _AboutDocument(msgspec.Struct, frozen=True, rename="camel"):
     text_document: _TextDocument
-    content_changes: tuple[_Event, ...] = ()
+    content_changes: tuple[Event, ...] = ()
 
 
 class _Message(msgspec.Struct, frozen=True):
@@ -233,7 +219,7 @@ class Recorder:
         elif self._closed is None or len(entry.txns) > len(self._closed.txns):
             self._closed = entry
 
-    def _change(self, uri: str, events: tuple[_Event, ...]) -> None:
+    def _change(self, uri: str, events: tuple[Event, ...]) -> None:
         entry = self._open.get(uri)
         if entry is None:
             return
@@ -243,7 +229,7 @@ class Recorder:
         elif entry.start is None:
             entry.start = entry.document.text
             entry.n_characters = len(entry.start)
-        patches = tuple(patch for event in events for patch in _followed(entry.document, event))
+        patches = tuple(patch for event in events for patch in followed(entry.document, event))
         if patches and not refused and entry.whole is None:
             self._keep(entry, patches)
 
@@ -276,31 +262,6 @@ class Recorder:
         workspace = self._folders.workspace_of(entry.uri)
         snapshot = Snapshot(entry.uri, document.language, 0, document.share(), 0, 0, workspace=workspace, n_bytes=document.n_chars)
         return bool(self._gate.refuses(Ask(snapshot), n_nuls=document.n_nuls))
-
-
-def _followed(document: Document, event: _Event) -> list[Patch]:
-    """Make the change; what was changed, as offsets."""
-    text = lf(event.text)
-    if event.range is None:
-        before = document.text
-        document.apply(Change(text))
-        return _difference(before, text)
-    start, end = ((at.line, at.character) for at in (event.range.start, event.range.end))
-    lines = document.share()
-    first, last = sorted(document.locate(*at) for at in (start, end))
-    position = sum(map(len, lines[: first[0]])) + first[1]
-    n_deleted = sum(map(len, lines[first[0] : last[0]])) + last[1] - first[1]
-    document.apply(Change(text, start, end))
-    return [Patch(position, n_deleted, text)] if n_deleted or text else []
-
-
-def _difference(before: str, after: str) -> list[Patch]:
-    """One replacement that makes the one text of the other."""
-    n_shorter = min(len(before), len(after))
-    first = next((at for at in range(n_shorter) if before[at] != after[at]), n_shorter)
-    n_same = next((n for n in range(n_shorter - first) if before[-1 - n] != after[-1 - n]), n_shorter - first)
-    patch = Patch(first, len(before) - first - n_same, after[first : len(after) - n_same])
-    return [patch] if patch.deleted or patch.inserted else []
 
 
 def _member(value: Any, name: str) -> Any:

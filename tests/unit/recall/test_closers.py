@@ -220,7 +220,7 @@ def most_faults(scene, now, left):
 
 @pytest.mark.parametrize("seed", range(20))
 def test_no_bracket_and_no_quote_is_worse_off_than_with_the_text_as_it_was_made(seed):
-    rng = random.Random(seed)
+    rng = random.Random(seed)  # noqa: S311 - made texts, no secrets
     n_checked = 0
     for _ in range(200):
         scene = prefix, made, suffix, typist = typed_in_part(rng)
@@ -259,8 +259,10 @@ def test_what_a_cursor_inside_a_token_means(then, made, now, expected, whole):
 @pytest.mark.parametrize("part", ["([{", "])", "a'", "<a>", "</a>", "'(\n", "\n", "(\"'`"])
 @pytest.mark.parametrize("first", ["(", '("', "(" * 40])
 def test_a_text_without_end_costs_little(part, first):
-    text = first + part * (130_000 // len(part))
+    made = first + part * (130_000 // len(part)) + '"'
+    then = Window("", "", "python", "app.py")
     start = time.perf_counter()
-    rest(at("‸"), text, at("(‸)"), whole=True)
-    rest(at("‸"), text, at(f"{text[:60_000]}‸)"), whole=True)
-    assert time.perf_counter() - start < 0.5
+    rest(then, made, Window("(", ")", "python", "app.py"), whole=True)
+    rest(then, made, Window(made[:60_000], ")", "python", "app.py"), whole=True)
+    rest(then, made, Window(made[:2_000], ")" * 3_000, "python", "app.py"), whole=True)
+    assert time.perf_counter() - start < 0.25

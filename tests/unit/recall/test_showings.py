@@ -268,7 +268,7 @@ def test_a_long_text_can_be_taken_too():
 
 def test_lines_that_were_taken_are_seen_under_every_line_end():
     screen = Screen(1).shows("x = he‸\r\ny\r\n", "llo(\n    1)").edits("x = hello(\r\n    1)‸\r\ny\r\n")
-    assert not screen.asks("x = hello(\r\n    1)\r\ny‸\r\n").is_tired(text="llo(\n    1)")
+    assert not screen.asks("‸x = hello(\r\n    1)\r\ny\r\n").is_tired("x = he‸\ny\n", "llo(\n    1)")
 
 
 def test_what_was_taken_and_undone_is_on_the_screen_no_more():
