@@ -26,6 +26,9 @@ from monkeycode_lsp.recall.tier import Tier
 _THREAD = "workspace"
 
 
+_LATER_S = 0.02
+
+
 class Finished(msgspec.Struct, frozen=True):
     """A finished suggestion and the place it was made for, as the table keeps it."""
 
@@ -60,7 +63,7 @@ class _Spot(msgspec.Struct, frozen=True):
 class Recall:
     """Table, memory, and the tiers beyond; near hits and what became of what was shown beside them."""
 
-    # The mutable state is that of its parts, the last place that was made, the workspaces' identities, the tasks
+    # The mutable state is that of its parts, the last place that was made, what is still to be put into the tiers, the workspaces' identities, the tasks
     # that find them out and the one that reads documents.
 
     def __init__(
@@ -78,6 +81,8 @@ class Recall:
         self._tiers = tuple(tiers)
         self._identify = identify
         self._last: _Spot | None = None
+        self._unkept: list[tuple[Tier, bytes, Record]] = []
+        self._timer: asyncio.TimerHandle | None = None
         self._identities: dict[str, str] = {}
         self._identifying: dict[str, asyncio.Task[None]] = {}
         self._reading: asyncio.Task[None] | None = None
@@ -144,9 +149,7 @@ class Recall:
         )
         self.table.put(uri, Finished(scope, window, suggestion, self._memory.now()))
         self._memory.put(spot.key, kept)
-        for tier in self._tiers:
-            if self._knows(tier, scope):
-                tier.put(self._key(tier, spot), kept)
+        self._put_later(spot, kept, self._tiers)
 
     def learn(self, scope: Scope, uri: str, language: str, lines: Sequence[str]) -> None:
         """Take the text of a document: what stands there may help at places like it.  It is read a little at a time."""
@@ -172,6 +175,7 @@ class Recall:
 
     async def aclose(self) -> None:
         """Let the tiers finish what was begun."""
+        self._put_all()
         if self._reading is not None:
             self._reading.cancel()
         for task in self._identifying.values():
@@ -196,8 +200,21 @@ class Recall:
 
     def _pass_on(self, knew: Tier, spot: _Spot, kept: Record) -> None:
         self._memory.put(spot.key, kept)
-        for tier in self._tiers[: self._tiers.index(knew)]:
-            tier.put(self._key(tier, spot), kept)
+        self._put_later(spot, kept, self._tiers[: self._tiers.index(knew)])
+
+    def _put_later(self, spot: _Spot, kept: Record, tiers: Sequence[Tier]) -> None:
+        """Once the answer is on its way: a thread that wakes up now would hold it up."""
+        self._unkept += [(tier, self._key(tier, spot), kept) for tier in tiers if self._knows(tier, spot.scope)]
+        if self._unkept and self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(_LATER_S, self._put_all)
+
+    def _put_all(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        for tier, key, kept in self._unkept:
+            tier.put(key, kept)
+        self._unkept.clear()
 
     def _key(self, tier: Tier, spot: _Spot) -> bytes:
         if tier.origin is Origin.SHARED:

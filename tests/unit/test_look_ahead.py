@@ -108,6 +108,7 @@ async def test_a_battery_that_does_not_answer_costs_one_thread_and_is_looked_at_
         ahead = allowance(on_battery=on_battery)
         assert ahead.allows(LOCAL)
         await until(lambda: n_looks)
+        await asyncio.sleep(0.01)  # it would be looked at again now
         ahead.aclose()
     assert n_looks == 1
     ahead = allowance(on_battery=on_battery)

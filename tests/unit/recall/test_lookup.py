@@ -132,19 +132,21 @@ async def test_what_was_kept_is_found_by_another_process_and_then_nearer():
     assert await first.look_further(URI, SCOPE, at("a = ‸"), for_s=0) is None  # the team's name of the workspace is found out now
     await until(lambda: first._identities)
     first.keep(URI, SCOPE, at("a = ‸"), Suggestion("b", confidence=-0.5))
+    await until(lambda: near.records and far.records)
     near.records.clear()
     second = recall(near, far)
     await second.look_further(URI, SCOPE, at("z = ‸"), for_s=0)
     await until(lambda: second._identities)
     found = await second.look_further(URI, SCOPE, at("a = ‸"), for_s=60)
     assert (found.text, found.origin, found.confidence) == ("b", Origin.SHARED, -0.5)
-    assert len(near.records) == 1, "the nearer tier learned it"
+    await until(lambda: len(near.records) == 1)  # the nearer tier learned it
     assert second.find(URI, SCOPE, at("a = ‸")).origin is Origin.MEMORY
 
 
 async def test_a_find_ends_the_wait_at_once_and_the_slower_tier_is_let_go():
     near, far = Kept(), Kept(patience_s=60)
     kept("a = ‸", "b", near)
+    await until(lambda: near.records)
     far.answers.clear()
     found = await asyncio.wait_for(recall(far, near).look_further(URI, SCOPE, at("a = ‸"), for_s=60), 5)
     assert found.text == "b"
@@ -183,6 +185,7 @@ async def test_a_cancelled_wait_lets_the_tiers_go():
 async def test_a_record_of_other_settings_under_the_same_key_is_a_miss():
     tier = Kept()
     kept("a = ‸", "b", tier)
+    await until(lambda: tier.records)
     tier.records = {key: msgspec.structs.replace(value, engine="another") for key, value in tier.records.items()}
     assert await recall(tier).look_further(URI, SCOPE, at("a = ‸"), for_s=0) is None
 
@@ -197,6 +200,7 @@ async def test_two_checkouts_of_one_repository_share_and_two_repositories_do_not
         await until(lambda: mine._identities)
         if keep:
             mine.keep(URI, scope, at("a = ‸"), Suggestion(keep))
+            await mine.aclose()  # what is still to be put is put
         found = await mine.look_further(URI, scope, at("a = ‸"), for_s=0)
         return found.text if found else None
 
