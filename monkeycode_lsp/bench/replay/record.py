@@ -77,7 +77,7 @@ class Recorder:
         self._server = server
         self._file = file
         self._layers = layers
-        self._gate = Gate(layers.resolve()[0])
+        self._gate = _gate(layers)
         self._encoding = Encoding.UTF16
         self._folders = Documents()
         """Knows which workspace folder holds a document: patterns of the settings are relative to it."""
@@ -191,7 +191,7 @@ class Recorder:
         self._forget_what_is_refused()
 
     def _follow_settings(self) -> None:
-        self._gate = Gate(self._layers.resolve()[0])
+        self._gate = _gate(self._layers)
         self._forget_what_is_refused()
 
     def _read_document(self, method: str, params: msgspec.Raw) -> None:
@@ -286,3 +286,8 @@ async def serve(server: Server, stdout: BinaryIO, file: RecordingFile, layers: L
         over.set()
         await saving
         recorder.save()
+
+
+def _gate(layers: Layers) -> Gate:
+    """What may not be served may not be recorded; that nothing is served at the moment takes nothing back."""
+    return Gate(msgspec.structs.replace(layers.resolve()[0], enabled=True, engine="auto"))

@@ -181,11 +181,22 @@ def test_settings_of_the_editor_forbid_too(scene, how):
     assert not scene.path.exists()
 
 
-def test_a_document_that_becomes_allowed_is_recorded_from_then_on(scene):
-    scene.says("workspace/didChangeConfiguration", {"settings": {"monkeycode": {"enabled": False}}})
+WITH_PYTHON = {"settings": {"monkeycode": {"completion": {"disabledLanguages": []}}}}
+WITHOUT_PYTHON = {"settings": {"monkeycode": {"completion": {"disabledLanguages": ["python"]}}}}
+
+
+def test_switching_completion_off_takes_nothing_back(scene):
     scene.open("a")
     scene.types((0, 0, 0, 0, "x"))
-    scene.says("workspace/didChangeConfiguration", {"settings": {"monkeycode": {"enabled": True}}})
+    scene.says("workspace/didChangeConfiguration", {"settings": {"monkeycode": {"enabled": False, "engine": "off"}}})
+    assert scene.saved()["endContent"] == "xa"
+
+
+def test_a_document_that_becomes_allowed_is_recorded_from_then_on(scene):
+    scene.says("workspace/didChangeConfiguration", WITHOUT_PYTHON)
+    scene.open("a")
+    scene.types((0, 0, 0, 0, "x"))
+    scene.says("workspace/didChangeConfiguration", WITH_PYTHON)
     scene.types((0, 0, 0, 0, "y"))
     saved = scene.saved()
     assert (saved["startContent"], saved["endContent"], len(saved["txns"])) == ("xa", "yxa", 1)
@@ -195,8 +206,8 @@ def test_what_was_recorded_before_a_document_was_forbidden_is_forgotten(scene):
     scene.open("a")
     scene.types((0, 0, 0, 0, "secret"))
     scene.recorder.save()
-    for allowed, text in ((False, "x"), (True, "y")):
-        scene.says("workspace/didChangeConfiguration", {"settings": {"monkeycode": {"enabled": allowed}}})
+    for settings, text in ((WITHOUT_PYTHON, "x"), (WITH_PYTHON, "y")):
+        scene.says("workspace/didChangeConfiguration", settings)
         scene.types((0, 0, 0, 6, text) if text == "x" else (0, 0, 0, 0, text))
     saved = scene.saved()
     assert (saved["startContent"], len(saved["txns"])) == ("xa", 1)
