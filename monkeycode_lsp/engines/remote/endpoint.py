@@ -6,6 +6,7 @@ A pool puts several of these side by side; each knows nothing of the others.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
@@ -86,7 +87,7 @@ class Endpoint:
     async def ready(self) -> Model:
         """Which model answers here.  Asks the server once, and only for what the settings leave open."""
         identity = self._identity or await self._identify()
-        fingerprint = f"remote:{self._dialect.name}:{self._address.base}:{identity.model}"
+        fingerprint = f"remote:{self._dialect.name}:{self._address.base}:{identity.model}{_told(self._settings.headers)}"
         return Model(identity.model or self._address.base, identity.family, fingerprint, self._limit_tokens or identity.context_tokens)
 
     def stream(self, asked: Prompt) -> AsyncGenerator[Chunk, None]:
@@ -281,3 +282,8 @@ class Endpoint:
             f"The server at {self._where.base} said nothing more for {self._limits.stall_s:g} seconds in the middle of an answer.",
             remedy="If it is only slow, raise `remote.stallMs`.",
         )
+
+
+def _told(headers: Mapping[str, str]) -> str:
+    """Headers can choose a model or an adapter; they can be secrets, so only a digest of them is kept."""
+    return ":" + hashlib.blake2b(msgspec.json.encode(sorted(headers.items())), digest_size=8).hexdigest() if headers else ""

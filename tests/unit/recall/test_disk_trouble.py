@@ -396,10 +396,11 @@ async def test_eight_windows_whose_database_is_damaged_lose_one_file_only(folder
         assert await one.find(1)
     damaged = b"junk" * 10_000
     database.write_bytes(damaged)
-    await asyncio.gather(*(one.keep(number, "anew") for number, one in enumerate(windows)))
-    await asyncio.gather(*(one.keep(number, "anew") for number, one in enumerate(windows)))
-    async with disks.window(folder) as ninth:
-        assert [await ninth.find(number) for number in range(8)] == [disks.record("anew")] * 8
+    async with disks.window(folder) as ninth, asyncio.timeout(60):
+        found = []
+        while found != [disks.record("anew")] * 8:  # what one keeps while another begins anew can be lost
+            await asyncio.gather(*(one.keep(number, "anew") for number, one in enumerate(windows)))
+            found = [await ninth.find(number) for number in range(8)]
     for one in windows:
         await one.aclose()
         assert len(one.said) <= 1

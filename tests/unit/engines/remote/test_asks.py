@@ -92,14 +92,17 @@ async def test_a_server_without_a_list_of_models_is_asked_without_a_name(models:
         assert "model" not in server.requests[0].json
 
 
-async def test_fingerprints_tell_models_addresses_and_apis_apart() -> None:
-    async def of(url: str, **endpoint: str) -> str:
+async def test_fingerprints_tell_models_addresses_and_headers_apart() -> None:
+    async def of(url: str, **endpoint: Any) -> str:
         async with asking.engine(url, **endpoint) as engine:
             return (await engine.ready()).fingerprint
 
     here = f"http://127.0.0.1:{unused_port()}"
     assert await of(here) == await of(here + "/v1/")
     assert len({await of(here), await of(here, model="other"), await of("http://h")}) == 3
+    adapted = await of(here, headers={"X-Adapter": "team-secret"})
+    assert len({await of(here), adapted, await of(here, headers={"X-Adapter": "b"})}) == 3
+    assert "secret" not in adapted
 
 
 async def test_an_overflow_teaches_the_window() -> None:
