@@ -112,10 +112,10 @@ class _Cache(diskcache.Cache):  # type: ignore[misc]  # the library has no types
         try:
             # The library expands variables in the folder's name and creates that folder; the one given here is not used further.
             super().__init__(os.sep, disk=_Values, size_limit=size_limit, **_SETTINGS)
+            self._con.execute(f"PRAGMA busy_timeout = {round(1000 * _LOCK_S)}")
         except BaseException:
             self.close()
             raise
-        self._con.execute(f"PRAGMA busy_timeout = {round(1000 * _LOCK_S)}")
 
     @property
     def _con(self) -> sqlite3.Connection:

@@ -37,6 +37,11 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self._clock = _Clock()
         super().__init__(self._clock)
 
+    async def shutdown_default_executor(self, timeout: float | None = None) -> None:
+        """Wait for the threads, however long it takes: a limit in this loop's time would be over at once."""
+        del timeout
+        await super().shutdown_default_executor()
+
     def time(self) -> float:
         """Seconds of the loop's own clock."""
         return self._clock.now

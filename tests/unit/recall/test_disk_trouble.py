@@ -213,7 +213,7 @@ async def test_a_lock_that_another_program_holds_when_the_window_starts(folder, 
         start = time.monotonic()
         for _ in range(20):
             assert await one.get(disks.key(1)) is None
-        assert time.monotonic() - start < 2
+        assert time.monotonic() - start < 6
         assert one.patience_s == 0
         await works_but_for_the_disk(one, "locked")
     await holder.communicate(b"\n")
@@ -228,7 +228,7 @@ async def test_a_lock_that_another_program_takes_while_the_window_runs(folder, d
         for number in range(500):
             one.put(disks.key(number), disks.record("a"))  # more than may wait: dropped
             assert await one.get(disks.key(number)) is None
-        assert time.monotonic() - start < 2
+        assert time.monotonic() - start < 6
         assert "locked" in await one.told()
         await holder.communicate(b"\n")
         async with asyncio.timeout(20):
@@ -271,7 +271,7 @@ async def test_a_lock_does_not_keep_a_process_from_its_end(folder, database):
     assert await process.stdout.readline() == b"ends\n"
     start = time.monotonic()
     assert await process.wait() == 0
-    assert time.monotonic() - start < 2
+    assert time.monotonic() - start < 6
     await holder.communicate(b"\n")
 
 
@@ -289,7 +289,7 @@ async def test_a_disk_that_hangs(folder):
         assert await one.get(disks.key(number)) is None
     assert one.patience_s == 0
     await one.aclose()
-    assert time.monotonic() - start < 3
+    assert time.monotonic() - start < 6
     assert one.said == []
     released.set()
 

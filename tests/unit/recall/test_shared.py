@@ -344,7 +344,7 @@ async def test_closing_is_quick_whatever_the_server_does(server):
         begun = time.monotonic()
         await team.tier.aclose()
         await team.tier.aclose()
-        assert time.monotonic() - begun < 2
+        assert time.monotonic() - begun < 6
         assert await asked is None
         assert await team.tier.get(KEY) is None
         team.tier.put(KEY, RECORD)
@@ -613,7 +613,7 @@ async def test_closing_does_not_wait_for_a_name_that_hangs(names_of_servers):
         await names_of_servers.was_asked()
         begun = time.monotonic()
         await team.tier.aclose()
-        assert time.monotonic() - begun < 2
+        assert time.monotonic() - begun < 6
 
 
 async def test_a_name_that_is_not_known_is_told_once(names_of_servers):
@@ -672,7 +672,7 @@ async def test_over_tls_with_the_teams_authority(tmp_path, authority):
             server.hang()
             begun = time.monotonic()
             await team.tier.aclose()
-            assert time.monotonic() - begun < 2
+            assert time.monotonic() - begun < 6
         server.go_on()
         async with member(server.url.replace("127.0.0.1", "localhost"), resolve=lambda _: ["127.0.0.2", "127.0.0.1"]) as named:
             await named.ready()
