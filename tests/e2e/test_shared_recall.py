@@ -184,8 +184,11 @@ async def test_a_name_and_a_drive_that_do_not_answer_delay_neither_a_suggestion_
 async def test_a_cache_that_is_not_there_is_told_once(tmp_path):
     url = f"redis://:hunter2@127.0.0.1:{servers.unused_port()}/0"
     async with team(tmp_path, url) as (alice, _):
-        for n in range(10):
-            assert (await alice.show(f"total_{n} = ‸", "ok")).text == "ok"
-        await alice.lsp.until(lambda: alice.lsp.shown_messages)
+        numbers = itertools.count()
+        async with asyncio.timeout(60):
+            while not alice.lsp.shown_messages:  # it is tried again now and then, while there are asks
+                assert (await alice.show(f"total_{next(numbers)} = ‸", "ok")).text == "ok"
+        for _ in range(10):
+            assert (await alice.show(f"total_{next(numbers)} = ‸", "ok")).text == "ok"
         assert len(alice.lsp.shown_messages) == 1
         assert "hunter2" not in alice.lsp.shown_messages[0]
