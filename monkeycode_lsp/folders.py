@@ -15,8 +15,9 @@ NAME = "monkeycode"
 
 def _folder(kind: str, default: str) -> Path:
     home = os.environ.get("MONKEYCODE_HOME", "").strip()
-    # Path.expanduser (PTH111) would raise for the home of a user who does not exist.
-    return Path(os.path.expanduser(home)) / kind if home else Path(default)  # noqa: PTH111
+    if not home:
+        return Path(default)
+    return Path(os.path.expanduser(home)) / kind  # noqa: PTH111 - the other raises for the home of a user who does not exist
 
 
 def config() -> Path:

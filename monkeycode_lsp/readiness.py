@@ -20,11 +20,6 @@ class Readiness:
         self.model: Model | None = None
         """As it was last; None: the engine was never ready."""
 
-    @property
-    def is_asked(self) -> bool:
-        """Whether the engine is getting ready now."""
-        return self._task is not None
-
     async def wait(self, until: float) -> Model:
         """The model, waiting for it no longer than that."""
         if self._task is None:

@@ -6,7 +6,6 @@ Every look is bounded in time, tells what it found instead of failing, and never
 from __future__ import annotations
 
 import asyncio
-import socket
 import threading
 import time
 from collections.abc import Callable
@@ -19,7 +18,7 @@ import msgspec
 from monkeycode_lsp import config
 from monkeycode_lsp.errors import ConfigError, StorageError
 from monkeycode_lsp.models import package_client
-from monkeycode_lsp.recall import address, disk, shared
+from monkeycode_lsp.recall import address, disk, resolver, shared
 from monkeycode_lsp.recall.trouble import Trouble
 
 if TYPE_CHECKING:
@@ -148,13 +147,16 @@ def _reached(where: address.Address) -> Team:
 
 def _ask(where: address.Address, make: Callable[..., Link]) -> float | Trouble:
     """The quickest answer in milliseconds.  Raises `ConfigError`."""
-    if where.host:
-        # Here, because the event loop would leave a name that is not answered to a thread that Python waits for at its end.
-        try:
-            socket.getaddrinfo(where.host, where.port, type=socket.SOCK_STREAM)
-        except (OSError, UnicodeError):
-            return Trouble.UNREACHABLE
-    return asyncio.run(_measure(make(where, most_connections=1)))
+    if not where.host:
+        return asyncio.run(_measure(make(where, most_connections=1)))
+    found: float | Trouble = Trouble.UNREACHABLE
+    for number in resolver.resolve(where.host):
+        link = make(where, most_connections=1)
+        link.go_to(number)
+        found = asyncio.run(_measure(link))
+        if found is not Trouble.UNREACHABLE:
+            break
+    return found
 
 
 async def _measure(link: Link) -> float | Trouble:

@@ -7,8 +7,6 @@ The record's age is sealed with it: whoever reads it decides how old it may be.
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import os
 import sqlite3
 import struct
@@ -22,6 +20,7 @@ import diskcache
 from monkeycode_lsp.recall import disk_folder
 from monkeycode_lsp.recall.disk_trouble import Trouble, TroubleError
 from monkeycode_lsp.recall.record import MOST_BYTES, Record, decode, encode
+from monkeycode_lsp.recall.seal import Seal
 
 FILE = "suggestions.db"
 """Not the library's own name: a folder that another program uses with it is left alone."""
@@ -33,7 +32,7 @@ _OPEN_LOCK_S = 5.0
 """Several windows may begin at once, each with some fifty small statements."""
 _LOCK_S = 2.0
 """A healthy transaction takes less than a millisecond."""
-_SEAL = 16
+_NAME_BYTES = 16
 _BORN = struct.Struct(">d")
 """When the record was put there, in Unix time."""
 _MOST_ROW_BYTES = 2 * MOST_BYTES
@@ -135,8 +134,8 @@ class _Cache(diskcache.Cache):  # type: ignore[misc]  # the library has no types
 class Store:
     """One database.  All calls come from one thread and may raise anything."""
 
-    # The mutable state is the open cache, its secret and which file it is; they are set by `open`, once.
-    _secret: bytes
+    # The mutable state is the open cache, its seal and which file it is; they are set by `open`, once.
+    _seal: Seal
     _cache: _Cache
 
     def __init__(
@@ -153,20 +152,20 @@ class Store:
     def open(self) -> None:
         """Create what is missing."""
         disk_folder.prepare(self._folder)
-        self._secret = disk_folder.secret(self._folder)
+        self._seal = Seal(disk_folder.secret(self._folder), name_bytes=_NAME_BYTES)
         self._file = disk_folder.touch(self._path)
         disk_folder.check_file(self._folder / JOURNAL)
         self._cache = _Cache(self._path, self._connect, self._most_bytes)
 
     def get(self, key: bytes) -> Record | None:
         self._check()
-        name = self._name(key)
+        name = self._seal.name(key)
         try:
             value = self._cache.get(name, b"")
         except sqlite3.DataError:  # too long to be ours
             return None
-        seal, sealed = value[:_SEAL], value[_SEAL:]
-        if not hmac.compare_digest(seal, self._seal(name, sealed)):
+        sealed = self._seal.opened(name, value)
+        if sealed is None or len(sealed) < _BORN.size:
             return None
         (born,) = _BORN.unpack_from(sealed)
         # One from the future was put there before the clock was set back: it counts as new.
@@ -179,9 +178,9 @@ class Store:
         except UnicodeEncodeError:  # half a surrogate pair
             return
         if len(data) <= MOST_BYTES:
-            name = self._name(key)
+            name = self._seal.name(key)
             sealed = _BORN.pack(self._wall_clock()) + data
-            self._cache.set(name, self._seal(name, sealed) + sealed, expire=self._ttl_s)
+            self._cache.set(name, self._seal.sealed(name, sealed), expire=self._ttl_s)
 
     def close(self) -> None:
         self._cache.close()
@@ -191,13 +190,6 @@ class Store:
         if self._is_ours():  # else another window was faster
             # A journal that it leaves behind is no danger: SQLite deletes it when it meets an empty database beside it.
             self._path.replace(self._folder / DAMAGED)
-
-    def _name(self, key: bytes) -> bytes:
-        return hashlib.blake2b(key, key=self._secret, digest_size=16, person=b"name").digest()
-
-    def _seal(self, name: bytes, sealed: bytes) -> bytes:
-        # Its name changes with what is sealed, so that what lies there in an older form is a miss.
-        return hashlib.blake2b(name + sealed, key=self._secret, digest_size=_SEAL, person=b"seal, born").digest()
 
     def _check(self) -> None:
         """SQLite goes on with a file that no longer has a name."""

@@ -314,7 +314,7 @@ async def test_new_settings_while_the_engine_starts_are_no_cancel_of_the_editors
 
     pipeline = Pipeline(engine=Starting(["a"]))
     asked = asyncio.create_task(pipeline(DEF))
-    await until(lambda: pipeline.completer._readiness.is_asked)
+    await until(lambda: pipeline.completer._readiness._task)
     await pipeline.completer.retire()
     assert await asked == []
     assert pipeline.last.kind is OutcomeKind.FAILED

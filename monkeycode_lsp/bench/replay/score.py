@@ -28,7 +28,7 @@ _SPACE = re.compile(r"\s+")
 
 
 class Figures(msgspec.Struct, frozen=True):
-    """Counts of one or several runs of one system; `rates` makes shares of them."""
+    """Counts of one run of one system; `rates` makes shares of them."""
 
     system: str
     n_keys: int = 0
@@ -130,21 +130,6 @@ def figures(observed: Observed, *, latency_s: float) -> Figures:
         waits_ms=tuple(sorted((_at(replied[index]) - typed[index].at) * 1e3 for index in fresh)),
         wrong_keys=tuple(wrong[:20]),
         n_failed=observed.n_failed,
-    )
-
-
-def combine(several: Sequence[Figures]) -> Figures:
-    """Of repeated runs or several parts, as if they were one."""
-    counts = {field: sum(getattr(one, field) for one in several) for field in Figures.__struct_fields__ if field.startswith("n_")}
-    origins: Counter[str] = Counter()
-    for one in several:
-        origins.update(one.fresh_by_origin)
-    return Figures(
-        system=several[0].system,
-        fresh_by_origin=dict(origins),
-        waits_ms=tuple(sorted(wait for one in several for wait in one.waits_ms)),
-        wrong_keys=several[0].wrong_keys,
-        **counts,
     )
 
 

@@ -162,8 +162,7 @@ def _strength(text: str) -> float:
 
 def _file(text: str) -> Path:
     """A path as in `local.model`: relative ones lie here or in the folder of our models."""
-    # Path.expanduser (PTH111) would raise for the home of a user who does not exist.
-    path = Path(os.path.expanduser(text))  # noqa: PTH111
+    path = Path(os.path.expanduser(text))  # noqa: PTH111 - the other raises for the home of a user who does not exist
     return path if path.is_absolute() or path.exists() else folders.models() / path
 
 

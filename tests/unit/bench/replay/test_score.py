@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from monkeycode_lsp.bench.replay.observed import Observed, Replied, Sent, Typed
-from monkeycode_lsp.bench.replay.score import combine, figures, rates
+from monkeycode_lsp.bench.replay.score import figures, rates
 
 
 def typed(*keys):
@@ -107,16 +107,6 @@ def test_a_draft_is_confirmed_when_the_answer_begins_with_it():
     requests = [sent(0, "bcd", draft="bc"), sent(1, "cd", draft="x"), sent(2, "d")]
     found = figures(run(PAUSES, [SUPERSEDED] * 4, requests), latency_s=0.25)
     assert (found.n_drafts, found.n_drafts_confirmed) == (2, 1)
-
-
-def test_several_runs_count_as_one():
-    one = figures(run(PAUSES[:2], [Replied(0.3, "bcd", "engine"), SUPERSEDED], [sent(0, "bcd", prefix="a")], n_failed=1), latency_s=0.25)
-    other = figures(run(PAUSES[:1], [Replied(0.1, "bcd", "memory")], [sent(0, "bcd", prefix="a")]), latency_s=0.25)
-    both = combine([one, other])
-    assert (both.n_keys, both.n_fresh, both.n_requests, both.n_failed) == (3, 2, 2, 1)
-    assert both.fresh_by_origin == {"engine": 1, "memory": 1}
-    assert both.waits_ms == pytest.approx((100.0, 300.0))
-    assert rates(both).p50_ms == pytest.approx(300.0)
 
 
 def test_a_run_without_keys_has_no_shares():

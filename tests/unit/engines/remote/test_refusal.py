@@ -89,5 +89,5 @@ def test_an_error_object_is_classified_like_a_status() -> None:
         (500, b"suffix", False),
     ],
 )
-def test_a_refused_suffix_is_told_from_other_refusals(status: int, body: bytes, about: bool) -> None:  # noqa: FBT001
+def test_a_refused_suffix_is_told_from_other_refusals(status: int, body: bytes, about: bool) -> None:  # noqa: FBT001 - a column of the table
     assert refusal.about_suffix(status, body) is about
