@@ -49,8 +49,11 @@ class Generation:
         self._prompt = prompt
         self._most_characters = _TOKEN_CHARACTERS * prompt.max_tokens
         self._is_stopped = False
+        self._has_ended = False
+        self._when_done: Callable[[], None] = lambda: None
         self._news: set[asyncio.Future[None]] = set()
         self._task = asyncio.create_task(self._run())
+        self._task.add_done_callback(self._ended)
 
     @property
     def whole(self) -> bool:
@@ -65,7 +68,7 @@ class Generation:
     @property
     def running(self) -> bool:
         """Until it ends or is stopped; the engine may let go a little later."""
-        return not self._is_stopped and not self._task.done()
+        return not self._is_stopped and not self._has_ended
 
     @property
     def confidence(self) -> float | None:
@@ -101,14 +104,11 @@ class Generation:
             self._news.discard(news)
 
     def when_done(self, tell: Callable[[], None]) -> None:
-        """Call it once the stream has ended, before those who wait go on."""
+        """Call it once the stream has ended, before those who wait go on.
 
-        def done(task: asyncio.Task[None]) -> None:
-            if not task.cancelled() and task.exception() is not None:
-                logger.error("a generation failed", exc_info=task.exception())
-            tell()
-
-        self._task.add_done_callback(done)
+        Nobody can look in between, and find that it runs no more though what it said is not remembered yet.
+        """
+        self._when_done = tell
 
     def stop(self) -> asyncio.Task[None]:
         """Stop the model; the returned task ends when the engine has let go."""
@@ -118,6 +118,22 @@ class Generation:
         return self._task
 
     async def _run(self) -> None:
+        try:
+            await self._read()
+        finally:
+            self._end()
+
+    def _end(self) -> None:
+        if not self._has_ended:
+            self._has_ended = True
+            self._when_done()
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and task.exception() is not None:
+            logger.error("a generation failed", exc_info=task.exception())
+        self._end()  # of one that was cancelled before it began
+
+    async def _read(self) -> None:
         try:
             async with aclosing(self._engine.stream(self._prompt)) as stream:
                 async for chunk in stream:

@@ -143,3 +143,21 @@ async def test_another_engine_model_or_setting_is_not_adopted():
     assert running.generations.adopt(URI, other, at("a = ‸")) is None
     await asyncio.sleep(0.1)
     assert not generation.running
+
+
+@on_virtual_time
+async def test_nobody_finds_one_that_runs_no_more_and_is_not_remembered_yet():
+    seen = []
+    running = Running("x")
+    told = running.engine.stream
+
+    async def stream(prompt):
+        async for chunk in told(prompt):
+            if chunk.finish is not None:  # next in line after this step of the generation, before its task's callbacks
+                asyncio.get_running_loop().call_soon(lambda: seen.append((one.running, len(running.finished))))
+            yield chunk
+
+    running.engine.stream = stream
+    one = running.start("a = ‸")
+    await asyncio.sleep(2)
+    assert seen == [(False, 1)]
