@@ -86,10 +86,18 @@ class Endpoint(msgspec.Struct, frozen=True, rename="camel"):
     """Sent as `Authorization: Bearer`; better kept in a variable, see `apiKeyEnv`."""
     api_key_env: str = ""
     """Name of the environment variable that holds the key."""
+    api_keyring: str = ""
+    """`service/user` of the system's keyring, where the key is (`pip install keyring`)."""
     weight: Annotated[float, Meta(gt=0)] = 1
-    """Share of the work among several endpoints. Not in effect yet."""
+    """Share of the work among several endpoints."""
+    metered: Literal["auto", "yes", "no"] = "auto"
+    """Whether each request costs money, so that none is sent twice. auto: at addresses that are not of your own network."""
     ca_file: str | tuple[str, ...] = ""
     """Certificates of your own authority: one file or several."""
+    client_cert: str = ""
+    """PEM file with your own certificate, for servers that ask who you are."""
+    client_key: str = ""
+    """PEM file with its key, unless it is in the same file."""
     headers: dict[str, str] = {}
     """Sent with every request."""
 
@@ -98,15 +106,17 @@ class Remote(msgspec.Struct, frozen=True, rename="camel"):
     """Engines behind an address."""
 
     endpoints: tuple[Endpoint, ...] = ()
-    """The servers to ask; at present the first one is asked."""
+    """The servers to ask. Those that serve the same model share the work; others stand in when it is gone."""
     timeout_ms: Milliseconds = 10_000
     """Longest wait for the first byte of an answer."""
     stall_ms: Milliseconds = 3_000
     """Longest pause inside a stream."""
     retries: Annotated[int, Meta(ge=0, le=10)] = 2
-    """Quiet tries after a connection that failed before any answer. Not in effect yet."""
+    """Quiet tries after a failure that came before any answer."""
     concurrency: Positive = 5
-    """Requests at the same time. Not in effect yet."""
+    """Requests at the same time at each endpoint; more wait, the most urgent and shortest first."""
+    hedge: Literal["auto", "on", "off"] = "auto"
+    """Ask a second endpoint when the first is slower than it nearly always is. auto: not where it costs money."""
     http2: bool = False
     """Speak HTTP/2 where the server does."""
 

@@ -171,6 +171,8 @@ class Prompt(msgspec.Struct, frozen=True):
     """A stable key of the document, so that one slot or one endpoint keeps its KV cache."""
     fim: bool = True
     """False when the model has no insert tokens and `segments` is the prefix only."""
+    model: str = ""
+    """Fingerprint of the model that it was rendered for: an engine with several never gives it to another; empty: any."""
 
 
 class Finish(enum.Enum):

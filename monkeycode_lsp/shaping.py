@@ -49,7 +49,7 @@ class Shaping:
             priority=Priority.LOOK_AHEAD if background else Priority.INTERACTIVE,
             session=uri,
         )
-        return msgspec.structs.replace(rendered, draft=draft) if draft else rendered
+        return msgspec.structs.replace(rendered, draft=draft, model=model.fingerprint)
 
     def cleaned(self, generation: Generation, *, explicit: bool = False) -> filters.Cleaned:
         """What there is of the answer, for the place it was made for.

@@ -103,7 +103,7 @@ class Answer:
         data = data.lstrip()
         if data:
             self._sniffed = True
-            if data[:1] in b"{[<":
+            if data[:1] in (b"[<" if self._dialect.lines else b"{[<"):
                 self._document = bytearray()
         return data
 

@@ -1,4 +1,4 @@
-"""One server: what it is, what it has refused, and how one completion is asked of it.
+"""One server: what it is, and how one completion is asked of it.
 
 A pool puts several of these side by side; each knows nothing of the others.
 """
@@ -8,20 +8,21 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from monkeycode_lsp import config, prompt
-from monkeycode_lsp.domain import Chunk, Plain, Prompt
+from monkeycode_lsp import config
+from monkeycode_lsp.domain import Chunk, Prompt
 from monkeycode_lsp.engines.base import Model
-from monkeycode_lsp.engines.remote import address, dialects, headers, refusal
+from monkeycode_lsp.engines.remote import address, calls, headers, refusal
 from monkeycode_lsp.engines.remote.answer import Answer
 from monkeycode_lsp.engines.remote.backoff import Backoff
-from monkeycode_lsp.engines.remote.dialects.base import Call, Identity
+from monkeycode_lsp.engines.remote.dialects.base import Fetch, Identity
 from monkeycode_lsp.engines.remote.relay import Relay
+from monkeycode_lsp.engines.remote.terms import Notify, Terms
 from monkeycode_lsp.errors import (
     ContextOverflowError,
     EngineBusyError,
@@ -32,9 +33,6 @@ from monkeycode_lsp.errors import (
 
 if TYPE_CHECKING:
     from monkeycode_lsp.engines.remote.transport import Reply, Transport
-
-Notify = Callable[[str], None]
-"""Tells the user something that is no failure, in one or two sentences."""
 
 GRACE_S = 0.25
 """How long the end of a stream may take once the answer is whole: usage, `[DONE]`, the last empty piece."""
@@ -60,7 +58,7 @@ class Endpoint:
     """One server.
 
     The mutable state is its transport, its identity once it is known, the window that an overflow
-    taught us, whether it takes `suffix`, what was told to the user, and its rest after failures.
+    taught us, the terms on which it completes, and its rest after failures.
     """
 
     def __init__(
@@ -69,26 +67,25 @@ class Endpoint:
         self._settings = settings
         self._limits = limits
         self._http2 = http2
-        self._notify = notify
         self._environ = environ
-        self._address = address.parse(settings.url)
-        self._dialect = dialects.choose(settings, self._address)
+        self.address = address.parse(settings.url)
+        self._terms = Terms(settings, self.address, notify)
         self._key = headers.key(settings, environ, notify)
-        self._where = refusal.Where(self._address.base, settings.model, has_key=bool(self._key or self._address.credentials))
+        self._where = refusal.Where(self.address.base, settings.model, has_key=bool(self._key or self.address.credentials))
         self._transport: Transport | None = None
         self._identity: Identity | None = None
         self._limit_tokens: int | None = None
-        self._takes_suffix = self._dialect.inserts
-        self._told_no_insert = False
-        self._backoff = Backoff(time.monotonic)
+        self.backoff = Backoff(time.monotonic)
         self._relay = Relay()
         self._lock = asyncio.Lock()
+        self._identifying = asyncio.Lock()
 
     async def ready(self) -> Model:
         """Which model answers here.  Asks the server once, and only for what the settings leave open."""
         identity = self._identity or await self._identify()
-        fingerprint = f"remote:{self._dialect.name}:{self._address.base}:{identity.model}{_told(self._settings.headers)}"
-        return Model(identity.model or self._address.base, identity.family, fingerprint, self._limit_tokens or identity.context_tokens)
+        dialect = await self._terms.settle(self._fetch)
+        fingerprint = f"remote:{dialect.name}:{self.address.base}:{identity.model}{_told(self._settings.headers)}"
+        return Model(identity.model or self.address.base, identity.family, fingerprint, self._limit_tokens or identity.context_tokens)
 
     def stream(self, asked: Prompt) -> AsyncGenerator[Chunk, None]:
         """The answer; see `Engine.stream`."""
@@ -113,21 +110,27 @@ class Endpoint:
     # Who answers
 
     async def _identify(self) -> Identity:
-        self._backoff.check()
-        start = time.monotonic()
-        try:
-            async with asyncio.timeout(self._limits.first_s):
-                identity = await self._dialect.identify(self._fetch, self._settings.model)
-        except TimeoutError:
-            error = self._too_late()
-            self._failed(error, start)
-            raise error from None
-        except EngineError as exc:
-            self._failed(exc, start)
-            raise
-        self._where = msgspec.structs.replace(self._where, model=identity.model)
-        self._identity = identity
-        return identity
+        async with self._identifying:
+            if self._identity is not None:
+                return self._identity
+            self.backoff.check()
+            start = time.monotonic()
+            fetch = _once(self._fetch)
+            try:
+                async with asyncio.timeout(self._limits.first_s):
+                    dialect = await self._terms.settle(fetch)
+                    identity = await dialect.identify(fetch, self._settings.model)
+            except TimeoutError:
+                error = self._too_late()
+                self._failed(error, start)
+                raise error from None
+            except EngineError as exc:
+                self._failed(exc, start)
+                raise
+            self._terms.identified(inserts=identity.inserts)
+            self._where = msgspec.structs.replace(self._where, model=identity.model)
+            self._identity = identity
+            return identity
 
     async def _fetch(self, path: str, body: bytes | None) -> bytes | None:
         status, retry_after, content = await self._exchange(path, body)
@@ -147,16 +150,13 @@ class Endpoint:
     # One answer
 
     async def _generate(self, asked: Prompt) -> AsyncGenerator[Chunk, None]:
-        if self._identity is None:
-            await self._identify()
-        self._backoff.check()
+        identity = self._identity or await self._identify()
+        self.backoff.check()
         start = time.monotonic()
-        call, restore = self._call(asked)
-        answer = Answer(self._dialect, self._where, stops=asked.stop, restore=restore)
         try:
-            async with aclosing(self._ask(call, answer)) as chunks:
+            async with aclosing(self._ask(asked, identity)) as chunks:
                 async for chunk in chunks:
-                    self._backoff.succeeded()
+                    self.backoff.succeeded()
                     yield chunk
         except EngineError as exc:
             if isinstance(exc, ContextOverflowError):
@@ -164,40 +164,47 @@ class Endpoint:
             self._failed(exc, start)
             raise
 
-    def _call(self, asked: Prompt) -> tuple[Call, Callable[[str], str]]:
-        wire = prompt.as_text(asked)
-        call = Call(
-            wire.text,
-            stop=asked.stop,
-            max_tokens=asked.max_tokens,
-            sampling=asked.sampling,
-            model=self._identity.model if self._identity else self._settings.model,
-        )
-        if asked.fim or not asked.suffix:
-            return call, wire.restore
-        if not self._takes_suffix:
-            self._tell_no_insert()
-            return call, wire.restore
-        after = prompt.as_text(msgspec.structs.replace(asked, segments=(Plain(asked.suffix),)))
-        return msgspec.structs.replace(call, suffix=after.text), lambda text: after.restore(wire.restore(text))
-
-    async def _ask(self, call: Call, answer: Answer) -> AsyncGenerator[Chunk, None]:
+    async def _ask(self, asked: Prompt, identity: Identity) -> AsyncGenerator[Chunk, None]:
+        answer: Answer | None = None
         try:
-            async with asyncio.timeout(self._limits.first_s) as limit, aclosing(self._read(call, answer, limit)) as chunks:
-                async for chunk in chunks:
-                    yield chunk
+            async with asyncio.timeout(self._limits.first_s) as limit:
+                reply, answer = await self._begin(asked, identity)
+                async with aclosing(self._read(reply, answer, limit)) as chunks:
+                    async for chunk in chunks:
+                        yield chunk
         except TimeoutError:
-            if not answer.whole:
-                raise (self._stalled() if answer.n_text else self._too_late()) from None
+            if answer is None or not answer.whole:
+                raise (self._stalled() if answer is not None and answer.n_text else self._too_late()) from None
         except StreamBrokenError:
-            if not answer.whole:
+            if answer is None or not answer.whole:
                 raise
         if not answer.done:  # it is whole, only its last formalities are missing
             yield answer.conclude()
 
-    async def _read(self, call: Call, answer: Answer, limit: asyncio.Timeout) -> AsyncGenerator[Chunk, None]:
+    async def _begin(self, asked: Prompt, identity: Identity) -> tuple[Reply, Answer]:
+        """The reply to the first form of the call that the server takes."""
+        first: EngineError | None = None
+        while True:
+            dialect = await self._terms.settle(self._fetch)
+            built = calls.build(asked, identity.model, may_insert=self._terms.may_insert, marks=dialect.marks)
+            path = dialect.path(built.call)
+            reply = await (await self._open()).send(path, dialect.body(built.call, self._terms.without))
+            if reply.status in _OK:
+                self._terms.works(self._where, is_cut=built.is_cut)
+                return reply, Answer(dialect, self._where, stops=asked.stop, restore=built.restore)
+            try:
+                content = await reply.body()
+            finally:
+                await reply.aclose()
+            error = refusal.by_status(self._where, reply.status, content, path=path, retry_after=reply.retry_after)
+            first = first or error
+            if not self._terms.learn(built.call, reply.status, content):
+                self._terms.failed()
+                self._note(reply.status, error)
+                raise first if reply.status in _NO_SUCH_ROUTE else error
+
+    async def _read(self, reply: Reply, answer: Answer, limit: asyncio.Timeout) -> AsyncGenerator[Chunk, None]:
         now = asyncio.get_running_loop().time
-        reply = await self._send(call)
         try:
             async with aclosing(reply.pieces()) as pieces:
                 async for piece in pieces:
@@ -217,20 +224,6 @@ class Endpoint:
         finally:
             await reply.aclose()
 
-    async def _send(self, call: Call) -> Reply:
-        reply = await (await self._open()).send(self._dialect.path, self._dialect.body(call))
-        if reply.status in _OK:
-            return reply
-        try:
-            content = await reply.body()
-        finally:
-            await reply.aclose()
-        if call.suffix is not None and refusal.about_suffix(reply.status, content):
-            self._takes_suffix = False
-            self._tell_no_insert()
-            return await self._send(msgspec.structs.replace(call, suffix=None))
-        raise self._refused(reply.status, content, self._dialect.path, reply.retry_after)
-
     # Connections and failures
 
     async def _open(self) -> Transport:
@@ -245,8 +238,8 @@ class Endpoint:
 
         ca_files = self._settings.ca_file
         return Transport(
-            self._address,
-            headers.build(self._settings, self._key, self._address.credentials),
+            self.address,
+            headers.build(self._settings, self._key, self.address.credentials),
             ca_files=tuple(filter(None, (ca_files,) if isinstance(ca_files, str) else ca_files)),
             http2=self._http2,
             environ=self._environ,
@@ -254,22 +247,16 @@ class Endpoint:
 
     def _refused(self, status: int, body: bytes, path: str, retry_after: str) -> EngineError:
         error = refusal.by_status(self._where, status, body, path=path, retry_after=retry_after)
-        if status in _SETTINGS_AT_FAULT:
-            self._backoff.failed(error)
+        self._note(status, error)
         return error
+
+    def _note(self, status: int, error: EngineError) -> None:
+        if status in _SETTINGS_AT_FAULT:
+            self.backoff.failed(error)
 
     def _failed(self, error: EngineError, start: float) -> None:
         if isinstance(error, EngineUnavailableError | EngineBusyError):
-            self._backoff.failed(error, slow=time.monotonic() - start > SLOW_S)
-
-    def _tell_no_insert(self) -> None:
-        if not self._told_no_insert:
-            self._told_no_insert = True
-            model = f"The model {self._where.model}" if self._where.model else "The model"
-            self._notify(
-                f"{model} at {self._where.base} cannot fill in the middle: it sees only the text before the cursor. "
-                "Choose a code model that can, or set `template` if you know its markers."
-            )
+            self.backoff.failed(error, slow=time.monotonic() - start > SLOW_S)
 
     def _too_late(self) -> EngineUnavailableError:
         return EngineUnavailableError(
@@ -282,6 +269,20 @@ class Endpoint:
             f"The server at {self._where.base} said nothing more for {self._limits.stall_s:g} seconds in the middle of an answer.",
             remedy="If it is only slow, raise `remote.stallMs`.",
         )
+
+
+def _once(fetch: Fetch) -> Fetch:
+    """The same, but a page that several want to see is fetched once."""
+    known: dict[str, bytes | None] = {}
+
+    async def ask(path: str, body: bytes | None) -> bytes | None:
+        if body is not None:
+            return await fetch(path, body)
+        if path not in known:
+            known[path] = await fetch(path, None)
+        return known[path]
+
+    return ask
 
 
 def _told(headers: Mapping[str, str]) -> str:

@@ -8,7 +8,8 @@ from collections.abc import AsyncGenerator, Mapping
 from monkeycode_lsp import config
 from monkeycode_lsp.domain import Chunk, Prompt
 from monkeycode_lsp.engines.base import Model
-from monkeycode_lsp.engines.remote.endpoint import Endpoint, Limits, Notify
+from monkeycode_lsp.engines.remote.endpoint import Endpoint, Limits
+from monkeycode_lsp.engines.remote.terms import Notify
 from monkeycode_lsp.errors import EngineUnavailableError
 
 

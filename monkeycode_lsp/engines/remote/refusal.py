@@ -6,6 +6,7 @@ A server's own text is read but never repeated: it may hold the user's code or h
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 import msgspec
 
@@ -92,6 +93,14 @@ def overflowed_silently(where: Where) -> ContextOverflowError:
 def about_suffix(status: int, body: bytes) -> bool:
     """Whether a server refuses the `suffix` field itself."""
     return status in {400, 422, 501} and b"suffix" in body.lower()
+
+
+def refused_fields(status: int, body: bytes, fields: Iterable[str]) -> frozenset[str]:
+    """Those of `fields` that a refusal names as whole words."""
+    if status not in {400, 422, 501}:
+        return frozenset()
+    named = {word.decode() for word in re.findall(rb"[a-z_]+", body.lower())}
+    return frozenset(field for field in fields if field in named)
 
 
 def _otherwise(where: Where, status: int) -> EngineError:

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import msgspec
 
-from monkeycode_lsp.domain import Finish, Sampling, Usage
+from monkeycode_lsp.domain import Finish, Priority, Sampling, Usage
 from monkeycode_lsp.prompt import Family
 
 
@@ -17,10 +17,15 @@ class Call(msgspec.Struct, frozen=True):
     text: str
     suffix: str | None = None
     """What follows, for servers that insert by themselves; None: `text` says it all."""
+    is_marked: bool = False
+    """Whether `text` holds the model's own markers, so that the server must put it into no template."""
     stop: tuple[str, ...] = ()
     max_tokens: int = 96
     sampling: Sampling = Sampling()
     model: str = ""
+    priority: Priority = Priority.INTERACTIVE
+    session: str = ""
+    """The same for every call of one document, and it tells nobody which: a digest."""
 
 
 class Piece(msgspec.Struct, frozen=True):
@@ -46,7 +51,10 @@ class Identity(msgspec.Struct, frozen=True):
 
     model: str
     family: Family | None
+    """How prompts are marked; None: it is not known, or the server has to put in the markers by itself."""
     context_tokens: int | None = None
+    inserts: bool | None = None
+    """Whether the model fills in when it gets both halves without markers; None: the server does not say."""
 
 
 Fetch = Callable[[str, bytes | None], Awaitable[bytes | None]]
@@ -54,7 +62,7 @@ Fetch = Callable[[str, bytes | None], Awaitable[bytes | None]]
 
 
 class Dialect(Protocol):
-    """One API.  Holds no state."""
+    """One API.  Holds no state: what a server refused is the endpoint's memory, and given to `body` as `without`."""
 
     @property
     def name(self) -> str:
@@ -62,17 +70,31 @@ class Dialect(Protocol):
         ...
 
     @property
-    def path(self) -> str:
-        """The route that completes."""
-        ...
-
-    @property
     def inserts(self) -> bool:
         """Whether the API has a field for the text after the cursor."""
         ...
 
-    def body(self, call: Call) -> bytes:
-        """The request's body."""
+    @property
+    def marks(self) -> bool:
+        """Whether prompts with the model's markers are taken; else both halves are given as they are."""
+        ...
+
+    @property
+    def optional(self) -> frozenset[str]:
+        """Top-level fields of the body that a server may refuse by name, and then does without.  `suffix` is not among them."""
+        ...
+
+    @property
+    def lines(self) -> bool:
+        """Whether a stream is one JSON document a line instead of server-sent events."""
+        ...
+
+    def path(self, call: Call) -> str:
+        """The route that completes it."""
+        ...
+
+    def body(self, call: Call, without: frozenset[str] = frozenset()) -> bytes:
+        """The request's body, without the fields that this server has refused."""
         ...
 
     def read(self, data: bytes) -> Piece:

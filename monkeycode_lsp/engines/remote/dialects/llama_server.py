@@ -78,10 +78,16 @@ class LlamaServer:
     """Completions in llama-server's form."""
 
     name = "llama-server"
-    path = "/completion"
     inserts = False
+    marks = True
+    lines = False
+    optional: frozenset[str] = frozenset()
 
-    def body(self, call: Call) -> bytes:
+    def path(self, call: Call) -> str:  # noqa: ARG002 - the same for every call
+        """See `Dialect.path`."""
+        return "/completion"
+
+    def body(self, call: Call, without: frozenset[str] = frozenset()) -> bytes:  # noqa: ARG002 - nothing here is optional
         sampling = call.sampling
         return _encode(
             _Body(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import msgspec
 
 from monkeycode_lsp import prompt
@@ -70,14 +68,16 @@ class OpenAI:
     """Completions in OpenAI's form."""
 
     name = "openai"
-    path = "/v1/completions"
     inserts = True
+    marks = True
+    lines = False
+    optional: frozenset[str] = frozenset()
 
-    def __init__(self, *, wraps: Literal["yes", "no", "ask"] = "no") -> None:
-        """`wraps`: the server puts every prompt into the model's own template (Ollama does), so it gets both halves without markers."""
-        self._wraps = wraps
+    def path(self, call: Call) -> str:  # noqa: ARG002 - the same for every call
+        """See `Dialect.path`."""
+        return "/v1/completions"
 
-    def body(self, call: Call) -> bytes:
+    def body(self, call: Call, without: frozenset[str] = frozenset()) -> bytes:  # noqa: ARG002 - nothing here is optional
         return _encode(
             _Body(
                 prompt=call.text,
@@ -111,8 +111,6 @@ class OpenAI:
         return Piece(text=choice.text or "", finish=finish, broken=broken, usage=usage)
 
     async def identify(self, fetch: Fetch, model: str) -> Identity:
-        if self._wraps == "yes" or (self._wraps == "ask" and _is_version(await fetch("/api/version", None))):
-            return Identity(model, None)
         if model:
             return Identity(model, prompt.by_name(model))
         body = await fetch("/v1/models", None)
@@ -123,15 +121,6 @@ class OpenAI:
         if not cards:
             return Identity("", None)
         return Identity(cards[0].id, prompt.by_name(cards[0].id), cards[0].max_model_len)
-
-
-def _is_version(body: bytes | None) -> bool:
-    """Whether this is how Ollama tells its version."""
-    try:
-        told = msgspec.json.decode(body or b"null")
-    except msgspec.DecodeError:
-        return False
-    return isinstance(told, dict) and told.keys() == {"version"}
 
 
 def _usage(usage: _Usage) -> Usage:
