@@ -138,6 +138,7 @@ class Completer:
         until = clock.now() + self.settings.completion.deadline_ms / 1e3 - log.stages.total_ms / 1e3
         due = min(until, clock.now() + debounce.delay_ms(ask, window, self._rhythm, self.settings.debounce) / 1e3)
         self._rhythm = self._rhythm.with_asked(ask, window)
+        self._readiness.soon()
         self._read_ahead.moved()
         generation = await self._follow(ask, window, due, until)
         if generation is not None:

@@ -246,7 +246,7 @@ class Config(msgspec.Struct, frozen=True, rename="camel"):
     enabled: bool = True
     """Whether anything is suggested at all."""
     engine: Literal["auto", "local", "remote", "scripted", "off"] = "auto"
-    """auto: an endpoint if one is set, else the local engine."""
+    """auto: the endpoints if any are set, with the local engine in their place while none can be reached, if its model is here; else the local engine."""
     local: Local = Local()
     remote: Remote = Remote()
     template: str | Template = "auto"

@@ -20,6 +20,12 @@ class Readiness:
         self.model: Model | None = None
         """As it was last; None: the engine was never ready."""
 
+    def soon(self) -> None:
+        """An ask is likely to need the engine in a moment: what it has to do first (start, connect) can begin."""
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._engine.ready())
+            self._task.add_done_callback(_noted)
+
     async def wait(self, until: float) -> Model:
         """The model, waiting for it no longer than that."""
         if self._task is None:
@@ -39,3 +45,9 @@ class Readiness:
         """Nobody waits any more."""
         if self._task is not None:
             self._task.cancel()
+
+
+def _noted(task: asyncio.Task[Model]) -> None:
+    """Perhaps nobody waits for it; who needs the engine next asks again, and hears what is wrong."""
+    if not task.cancelled():
+        task.exception()

@@ -53,15 +53,29 @@ def engine(settings: config.Config, report: Report) -> Engine:
                 )
             )
         case "remote":
-            from monkeycode_lsp.engines.remote.engine import RemoteEngine  # noqa: PLC0415 - heavy
-
-            return RemoteEngine(
-                settings=msgspec.structs.replace(settings.remote, endpoints=endpoints(settings)), notify=notify, environ=os.environ
-            )
+            return _remote(settings, notify)
         case "local":
             from monkeycode_lsp.engines.local.engine import LocalEngine  # noqa: PLC0415 - heavy
 
             return LocalEngine(settings=settings.local, notify=notify)
+
+
+def _remote(settings: config.Config, notify: Callable[[str], None]) -> Engine:
+    from monkeycode_lsp.engines.failover import Failover  # noqa: PLC0415 - only when asked for
+    from monkeycode_lsp.engines.remote.engine import RemoteEngine  # noqa: PLC0415 - heavy
+
+    remote = RemoteEngine(
+        settings=msgspec.structs.replace(settings.remote, endpoints=endpoints(settings)), notify=notify, environ=os.environ
+    )
+    return remote if settings.engine == "remote" else Failover(remote, lambda: _stand_in(settings.local, notify), notify=notify)
+
+
+def _stand_in(settings: config.Local, notify: Callable[[str], None]) -> Engine:
+    """The local engine, if its model is on this machine already.  Blocking; raises what is missing."""
+    from monkeycode_lsp.engines.local.engine import LocalEngine, find_model  # noqa: PLC0415 - heavy
+
+    find_model(settings)
+    return LocalEngine(settings=settings, notify=notify)
 
 
 def same_engine(a: config.Config, b: config.Config) -> bool:

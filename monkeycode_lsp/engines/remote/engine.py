@@ -10,7 +10,7 @@ from monkeycode_lsp.domain import Chunk, Prompt
 from monkeycode_lsp.engines.base import Model
 from monkeycode_lsp.engines.remote.endpoint import Endpoint, Limits
 from monkeycode_lsp.engines.remote.terms import Notify
-from monkeycode_lsp.errors import EngineUnavailableError
+from monkeycode_lsp.errors import EngineError, EngineUnavailableError
 
 
 class RemoteEngine:
@@ -32,6 +32,16 @@ class RemoteEngine:
     def stream(self, prompt: Prompt) -> AsyncGenerator[Chunk, None]:
         """See `Engine.stream`."""
         return self._first().stream(prompt)
+
+    async def reachable(self) -> bool:
+        """Whether a server answers now, whatever it says.  Raises nothing; see `failover.Reachable`."""
+        try:
+            await self._first().healthy()
+        except EngineUnavailableError:
+            return False
+        except EngineError:
+            return True
+        return True
 
     async def aclose(self) -> None:
         """See `Engine.aclose`."""

@@ -1,0 +1,214 @@
+"""The endpoints and the engine in their place: who answers, and when that changes."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing
+
+import msgspec
+import pytest
+
+from monkeycode_lsp.domain import Plain, Prompt
+from monkeycode_lsp.engines.failover import KEPT_S, LONGEST_LOOK_S, USED_S, Failover
+from monkeycode_lsp.engines.scripted import Answer, ScriptedEngine
+from monkeycode_lsp.errors import EngineUnavailableError, ModelMissingError, StreamBrokenError
+from tests.unit.virtual import on_virtual_time
+
+GONE = EngineUnavailableError("Nothing answers at http://h.", remedy="Start the server there.")
+
+
+class Endpoints(ScriptedEngine):
+    """Engines behind an address that can go and come back."""
+
+    def __init__(self):
+        super().__init__(["remote"])
+        self.is_up = True
+        self.knows_it_is_down = True
+        self.n_looks = 0
+        self.n_closed = 0
+
+    async def ready(self):
+        if not self.is_up and self.knows_it_is_down:
+            raise GONE
+        return await super().ready()
+
+    async def stream(self, prompt):
+        if not self.is_up:
+            raise GONE
+        async for chunk in super().stream(prompt):
+            yield chunk
+
+    async def reachable(self):
+        self.n_looks += 1
+        return self.is_up
+
+    async def aclose(self):
+        self.n_closed += 1
+
+
+class Local(ScriptedEngine):
+    """The engine of this machine."""
+
+    def __init__(self, error=None):
+        super().__init__([Answer(chunks=("local",), delay_ms=1)])
+        self.error = error
+        self.n_closed = 0
+
+    async def ready(self):
+        if self.error is not None:
+            raise self.error
+        return msgspec.structs.replace(await super().ready(), name="Small")
+
+    async def aclose(self):
+        self.n_closed += 1
+
+
+class Scene:
+    def __init__(self, local=None):
+        self.endpoints, self.local, self.told, self.n_made = Endpoints(), local or Local(), [], 0
+        self.engine = Failover(self.endpoints, self.make, notify=self.told.append)
+
+    def make(self):
+        self.n_made += 1
+        if isinstance(self.local, Exception):
+            raise self.local
+        return self.local
+
+    async def ask(self):
+        model = await self.engine.ready()
+        prompt = Prompt(segments=(Plain("a"),), prefix="a", suffix="", model=model.fingerprint)
+        async with aclosing(self.engine.stream(prompt)) as chunks:
+            return "".join([chunk.text async for chunk in chunks])
+
+
+@on_virtual_time
+async def test_while_they_answer_nothing_else_is_made():
+    scene = Scene()
+    assert [await scene.ask() for _ in range(3)] == ["remote"] * 3
+    assert (scene.n_made, scene.endpoints.n_looks, scene.told) == (0, 0, [])
+    await scene.engine.aclose()
+    assert scene.endpoints.n_closed == 1
+
+
+@on_virtual_time
+async def test_when_all_are_gone_the_local_engine_answers_and_the_user_hears_it_once():
+    scene = Scene()
+    await scene.ask()
+    scene.endpoints.is_up = False
+    assert [await scene.ask() for _ in range(3)] == ["local"] * 3
+    assert scene.told == ["Nothing answers at http://h. Until that is mended, Small answers on this machine."]
+    await scene.engine.aclose()
+    assert scene.local.n_closed == 1
+
+
+@on_virtual_time
+async def test_an_ask_that_finds_out_is_lost_and_the_next_one_is_not():
+    scene = Scene()
+    await scene.ask()
+    scene.endpoints.is_up = scene.endpoints.knows_it_is_down = False
+    with pytest.raises(EngineUnavailableError):
+        await scene.ask()
+    await asyncio.sleep(0.1)
+    assert await scene.ask() == "local"
+    await scene.engine.aclose()
+
+
+@on_virtual_time
+async def test_they_are_in_use_again_soon_after_their_return_without_an_ask_that_tries():
+    scene = Scene()
+    scene.endpoints.is_up = False
+    assert await scene.ask() == "local"
+    for _ in range(20):
+        await asyncio.sleep(1)
+        assert await scene.ask() == "local"
+    scene.endpoints.is_up = True
+    await asyncio.sleep(LONGEST_LOOK_S + 0.1)
+    assert await scene.ask() == "remote"
+    await asyncio.sleep(KEPT_S + 1)
+    assert scene.local.n_closed == 1
+    await scene.engine.aclose()
+
+
+@on_virtual_time
+async def test_a_stand_in_that_is_needed_again_soon_was_kept():
+    scene = Scene()
+    scene.endpoints.is_up = False
+    await scene.ask()
+    scene.endpoints.is_up = True
+    await asyncio.sleep(LONGEST_LOOK_S + 0.1)
+    assert await scene.ask() == "remote"
+    scene.endpoints.is_up = False
+    assert await scene.ask() == "local"
+    await asyncio.sleep(KEPT_S + 1)
+    assert await scene.ask() == "local"
+    assert (scene.n_made, scene.local.n_closed, len(scene.told)) == (1, 0, 1)
+    await scene.engine.aclose()
+
+
+@on_virtual_time
+async def test_what_the_stand_in_is_saying_is_not_cut_off_by_their_return():
+    scene = Scene(Local())
+    scene.local._answers = [Answer(chunks=("lo", "cal"), delay_ms=(LONGEST_LOOK_S + 1) * 1e3)]
+    scene.endpoints.is_up = False
+    model = await scene.engine.ready()
+    scene.endpoints.is_up = True
+    prompt = Prompt(segments=(Plain("a"),), prefix="a", suffix="", model=model.fingerprint)
+    async with aclosing(scene.engine.stream(prompt)) as chunks:
+        assert "".join([chunk.text async for chunk in chunks]) == "local"
+    assert await scene.ask() == "remote"
+    await scene.engine.aclose()
+
+
+@pytest.mark.parametrize("local", [ModelMissingError("No model."), Local(EngineUnavailableError("No runtime."))])
+@on_virtual_time
+async def test_with_nothing_that_could_stand_in_the_error_is_that_of_the_endpoints_and_each_ask_tries_them(local):
+    scene = Scene(local)
+    scene.endpoints.is_up = False
+    for _ in range(5):
+        with pytest.raises(EngineUnavailableError, match="Nothing answers"):
+            await scene.ask()
+    assert scene.n_made == 1  # not looked for at every key
+    scene.endpoints.is_up = True
+    assert await scene.ask() == "remote"
+    assert scene.told == []
+    await scene.engine.aclose()
+
+
+@on_virtual_time
+async def test_one_lost_answer_changes_nothing_while_they_can_be_reached():
+    scene = Scene()
+
+    async def broken(_prompt):
+        raise StreamBrokenError("Broken off.")
+        yield
+
+    async def refused(_prompt):
+        raise GONE
+        yield
+
+    stream = scene.endpoints.stream
+    for fault, error in ((broken, StreamBrokenError), (refused, EngineUnavailableError)):
+        scene.endpoints.stream = fault
+        with pytest.raises(error):
+            await scene.ask()
+        scene.endpoints.stream = stream
+        await asyncio.sleep(0.1)
+        assert await scene.ask() == "remote"
+    assert scene.n_made == 0
+    await scene.engine.aclose()
+
+
+@on_virtual_time
+async def test_nobody_looks_while_nobody_types():
+    scene = Scene()
+    scene.endpoints.is_up = False
+    await scene.ask()
+    await asyncio.sleep(2 * USED_S)
+    n_looks = scene.endpoints.n_looks
+    await asyncio.sleep(10 * USED_S)
+    assert scene.endpoints.n_looks == n_looks
+    scene.endpoints.is_up = True
+    await scene.ask()
+    await asyncio.sleep(LONGEST_LOOK_S + 0.1)
+    assert await scene.ask() == "remote"
+    await scene.engine.aclose()
