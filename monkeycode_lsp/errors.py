@@ -8,7 +8,8 @@
     │   └── DownloadError      no source gave the file
     └── EngineError            the engine gave no (whole) answer
         ├── EngineUnavailableError   it cannot run at all: not installed, died at load
-        │   └── ModelMissingError    no model file; may offer one that can be fetched
+        │   ├── ModelMissingError    no model file; may offer one that can be fetched
+        │   └── EngineFaultError     it is there, and failed at this request
         ├── EngineBusyError          it is loading or asks us to wait; worth trying again soon
         ├── EngineRefusedError       it understood and said no (4xx): trying again is pointless
         ├── ContextOverflowError     the prompt is longer than the model's window
@@ -72,6 +73,10 @@ class ModelMissingError(EngineUnavailableError):
         """Catalogue name of a model that can be fetched; empty: nothing to offer."""
         self.offer_text = offer_text
         """A question for the user: what would be fetched and how big it is."""
+
+
+class EngineFaultError(EngineUnavailableError):
+    """The engine is there and says that it failed; another request may fare better."""
 
 
 class EngineBusyError(EngineError):

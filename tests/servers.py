@@ -20,11 +20,18 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 EVENT_STREAM = "text/event-stream"
-_COMPLETIONS = ("/v1/completions", "/v1/chat/completions", "/v1/fim/completions", "/completion", "/infill", "/api/generate")
+_COMPLETIONS = ("/completions", "/completion", "/infill", "/api/generate")
 """Paths that the scripts answer."""
 DONE = b"data: [DONE]\n\n"
 
-_REASONS = {200: "OK", 400: "Bad Request", 401: "Unauthorized", 404: "Not Found", 503: "Service Unavailable"}
+_REASONS = {
+    200: "OK",
+    400: "Bad Request",
+    401: "Unauthorized",
+    404: "Not Found",
+    422: "Unprocessable Entity",
+    503: "Service Unavailable",
+}
 
 
 @dataclass(eq=False)

@@ -1,21 +1,22 @@
-"""`monkeycode benchmark`: what the server and the local engine cost, beside others in the same run."""
+"""`monkeycode benchmark`: what the server, the way to an endpoint and the local engine cost, beside others in the same run."""
 
 from __future__ import annotations
 
 import asyncio
 import math
+import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, get_args, get_type_hints
 
 import click
 import msgspec
 from rich.console import Console
 
 from monkeycode_lsp import config
-from monkeycode_lsp.bench import engine, engine_report, overhead, quant
+from monkeycode_lsp.bench import engine, engine_report, load, load_report, load_stage, overhead, quant, tabby
 from monkeycode_lsp.bench.engine_stage import COMPETITORS, QUICK, Plan
-from monkeycode_lsp.cli import benchmark_tables, terminal
+from monkeycode_lsp.cli import answering, benchmark_tables, terminal
 from monkeycode_lsp.cli.engine import BUILD_TIME
 from monkeycode_lsp.engines.local import selftest
 from monkeycode_lsp.engines.local.engine import find_model
@@ -28,30 +29,64 @@ _ASK_S = 0.005
 _ENGINE_S = 360.0
 _QUICK_S = 80.0
 _HOLE_S = 2.5
+_LOAD_START_S = 15.0
+_LOAD_TIMES = 4.5
+"""Of the seconds of arrivals."""
 _LOCAL = config.Local()
+_LOAD = load_stage.Plan()
+_APIS = get_args(get_type_hints(config.Endpoint)["api"])
+_SCENARIOS = {"overhead": (), "load": tuple(load.PARTS), "engine": tuple(engine.PARTS)}
+"""With their parts."""
 
 R = TypeVar("R", bound=msgspec.Struct)
 
 
-def _words(_ctx: click.Context, parameter: click.Parameter, value: str) -> tuple[str, ...]:
+def _words(context: click.Context, parameter: click.Parameter, value: str) -> tuple[str, ...]:
     """Words with commas between them, each of which must be known."""
-    known = {"only": tuple(engine.PARTS), "against": (*COMPETITORS, "none")}[parameter.name or ""]
+    parts = _SCENARIOS[context.params["scenario"]]
+    known = {"only": parts, "against": (*COMPETITORS, "none")}[parameter.name or ""]
     words = tuple(word.strip() for word in value.split(",") if word.strip())
     for word in words:
+        if not known:
+            raise click.BadParameter("This scenario has no parts.")
         if word not in known:
             raise click.BadParameter(f"{word} is none of {', '.join(known)}.")
     return words
 
 
+def _of_scenario(context: click.Context, parameter: click.Parameter, value: str) -> str:
+    """Of an option that would silently mean nothing elsewhere."""
+    scenario = "overhead" if parameter.name == "peer" else "load"
+    if value and context.params["scenario"] != scenario:
+        raise click.BadParameter(f"This is for --scenario {scenario}.")
+    return value
+
+
 @click.command("benchmark")
 @click.argument("files", nargs=-1, type=click.Path(exists=True, dir_okay=False, resolve_path=True, path_type=Path))
-@click.option("--scenario", type=click.Choice(["overhead", "engine"]), default="overhead", show_default=True)
+@click.option("--scenario", type=click.Choice(list(_SCENARIOS)), default="overhead", show_default=True, is_eager=True)
 @click.option("--compare-quant", is_flag=True, help="Compare the GGUF files FILES: memory, speed, quality.")
 @click.option("--rounds", default=3, show_default=True, help="How often the systems take turns (overhead).")
 @click.option("--asks", default=200, show_default=True, help="Asks a round (overhead).")
-@click.option("--model", default="", help="Catalogue name or GGUF file (engine).")
+@click.option("--peer", default="", callback=_of_scenario, help=f"Command or path of an installed {tabby.NAME} to compare with (overhead).")
+@click.option("--url", default="", callback=_of_scenario, help="Your endpoint; without it one of our own (load).")
+@click.option(
+    "--api", default="", callback=_of_scenario, type=click.Choice(["", *_APIS]), metavar="API", help=f"{', '.join(_APIS)} (load)."
+)
+@click.option("--api-key-env", default="", callback=_of_scenario, help="Variable that holds the key of your endpoint (load).")
+@click.option("--servers", default=_LOAD.servers, show_default=True, type=click.IntRange(1, 64), help="Each with an editor (load).")
+@click.option(
+    "--rate", default=_LOAD.rate, show_default=True, type=click.FloatRange(0.1, 1000), help="Asks a second of all servers (load)."
+)
+@click.option("--seconds", default=_LOAD.seconds, show_default=True, type=click.FloatRange(1, 3600), help="Of arrivals, each way (load).")
+@click.option("--model", default="", help="Catalogue name or GGUF file (engine); its name at your endpoint (load).")
 @click.option("--quick", is_flag=True, help="About a minute: does it all work? (engine)")
-@click.option("--only", default="", callback=_words, help=f"Some parts, with commas: {', '.join(engine.PARTS)} (engine).")
+@click.option(
+    "--only",
+    default="",
+    callback=_words,
+    help=f"Some parts, with commas: {', '.join(engine.PARTS)} (engine); {', '.join(load.PARTS)} (load).",
+)
 @click.option(
     "--against", default=",".join(COMPETITORS), show_default=True, callback=_words, help="Whom to compare with, or none (engine)."
 )
@@ -68,6 +103,13 @@ def benchmark(
     compare_quant: bool,
     rounds: int,
     asks: int,
+    peer: str,
+    url: str,
+    api: str,
+    api_key_env: str,
+    servers: int,
+    rate: float,
+    seconds: float,
     model: str,
     quick: bool,
     only: tuple[str, ...],
@@ -82,6 +124,7 @@ def benchmark(
     """Measure on this machine.
 
     overhead: the server beside a bare pygls server, both on an endpoint that answers at once.
+    load: many servers on one endpoint, yours or one of our own: what they add, whether they keep up, what cancels and deaths cost.
     engine: the compiled engine beside llama-cpp-python called directly and a llama-server (xllamacpp).
     """
     if bool(files) != compare_quant:
@@ -90,10 +133,14 @@ def benchmark(
     if compare_quant:
         _print(_compare(files, settings, holes), benchmark_tables.show_quant, as_json=as_json)
     elif scenario == "overhead":
-        _print(_overhead(rounds, asks), benchmark_tables.show_overhead, as_json=as_json)
+        _print(_overhead(rounds, asks, peer), benchmark_tables.show_overhead, as_json=as_json)
+    elif scenario == "load":
+        endpoint = {"url": url, "api": api or "auto", "model": model, "apiKeyEnv": api_key_env}
+        plan = load_stage.Plan(servers=servers, rate=rate, seconds=seconds)
+        _print(_load(msgspec.convert(endpoint, config.Endpoint), plan, only), benchmark_tables.show_load, as_json=as_json)
     else:
-        plan = msgspec.structs.replace(QUICK if quick else Plan(), kills=kills)
-        _print(_engine(settings, plan, only, against), benchmark_tables.show_engine, as_json=as_json)
+        engine_plan = msgspec.structs.replace(QUICK if quick else Plan(), kills=kills)
+        _print(_engine(settings, engine_plan, only, against), benchmark_tables.show_engine, as_json=as_json)
 
 
 def _print(report: R, show: Callable[[R, Console], None], *, as_json: bool) -> None:
@@ -103,9 +150,23 @@ def _print(report: R, show: Callable[[R, Console], None], *, as_json: bool) -> N
         show(report, terminal.console())
 
 
-def _overhead(rounds: int, asks: int) -> overhead.Report:
+def _overhead(rounds: int, asks: int, peer: str) -> overhead.Report:
+    program = tabby.find(peer) if peer else ""
     _say_how_long(_START_S + rounds * (_ROUND_S + asks * _ASK_S))
-    return asyncio.run(overhead.run(rounds=rounds, n_asks=asks))
+    return asyncio.run(overhead.run(rounds=rounds, n_asks=asks, peer=program))
+
+
+def _load(endpoint: config.Endpoint, plan: load_stage.Plan, only: tuple[str, ...]) -> load_report.Report:
+    if endpoint.url:
+        if endpoint.api_key_env and not os.environ.get(endpoint.api_key_env):
+            raise click.UsageError(f"The variable {endpoint.api_key_env} is not set, so there is no key.")
+        settings = config.Config(engine="remote", remote=config.Remote(endpoints=(endpoint,)))
+        _say(answering.prepare(settings, terminal.console(stderr=True), yes=False, again="", typed_url=True))
+    elif endpoint.model or endpoint.api != "auto" or endpoint.api_key_env:
+        raise click.UsageError("--model, --api and --api-key-env belong to your endpoint: give its address with --url.")
+    if not only:
+        _say_how_long(_LOAD_START_S + _LOAD_TIMES * plan.seconds)
+    return asyncio.run(load.run(endpoint, plan, only=only, say=_say))
 
 
 def _engine(settings: config.Local, plan: Plan, only: tuple[str, ...], against: tuple[str, ...]) -> engine_report.Report:

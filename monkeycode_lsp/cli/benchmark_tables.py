@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from monkeycode_lsp.bench import engine_report, overhead, quant
+from monkeycode_lsp.bench import engine_report, load_report, overhead, quant
 from monkeycode_lsp.bench.engine_report import Asks, Figure, Part
 from monkeycode_lsp.bench.figures import Spread
 from monkeycode_lsp.cli import terminal
@@ -23,6 +23,8 @@ def show_overhead(report: overhead.Report, out: Console) -> None:
     shown = terminal.table("figure", "n", "p50", "p90", "p99")
     for name in report.__struct_fields__:
         value = getattr(report, name)
+        if name == "ratios":
+            continue
         for label, figure in value.items() if isinstance(value, dict) else [("", value)]:
             title = f"{name} {label}".strip().replace("_", " ")
             if isinstance(figure, Spread):
@@ -31,26 +33,50 @@ def show_overhead(report: overhead.Report, out: Console) -> None:
                 shown.add_row(title, "", f"{figure:.2f}")
     out.print(shown)
     out.print()
+    goals = terminal.table("ours", "measured", "goal", "")
+    for ratio in report.ratios:
+        goals.add_row(*_measured(ratio))
+    out.print(goals)
+    out.print()
     out.print(
-        f"An ask costs {report.ask_ratio_p50:.2f} times what a bare pygls server with the same HTTP client costs (floor); "
-        "repeated and typed-through asks are answered without the endpoint.",
+        "floor: a bare pygls server with the same HTTP client. Repeated and typed-through asks are answered without the endpoint.",
         markup=False,
     )
+
+
+def show_load(report: load_report.Report, out: Console) -> None:
+    """Each part with its ways, then the goals."""
+    busy = "" if report.busy_cores is None else f"; of {report.cores} processors {report.busy_cores:.1f} were busy before the run"
+    out.print(f"Endpoint: {report.endpoint}. {report.servers} servers{busy}", markup=False)
+    times = terminal.table("part", "way", "n", "ms p50", "p90", "p99")
+    for part in report.parts:
+        out.print(f"{part.name}: {f'left out. {part.left_out}' if part.left_out else part.about}", markup=False)
+        for way, spread in part.systems.items():
+            times.add_row(part.name, way, str(spread.n), *(_number(ms) for ms in (spread.p50, spread.p90, spread.p99)))
+    for shown in (times, _figures(report.parts)):
+        if shown.row_count:
+            out.print()
+            out.print(shown)
+    _verdicts(report.n_missed, out)
 
 
 def show_engine(report: engine_report.Report, out: Console) -> None:
     """Each part with its systems, then the goals."""
     for line in _heading(report):
         out.print(line, markup=False)
-    for shown in (_asks(report), _figures(report)):
+    for shown in (_asks(report), _figures(report.parts)):
         if shown.row_count:
             out.print()
             out.print(shown)
     for part in report.parts:
         if part.left_out:
             out.print(f"{part.name}: left out. {part.left_out}", markup=False)
+    _verdicts(report.n_missed, out)
+
+
+def _verdicts(n_missed: int, out: Console) -> None:
     out.print()
-    out.print("All goals are met." if not report.n_missed else f"{report.n_missed} goals are missed.", markup=False)
+    out.print("All goals are met." if not n_missed else f"{n_missed} goals are missed.", markup=False)
 
 
 def _heading(report: engine_report.Report) -> Iterator[str]:
@@ -83,12 +109,16 @@ def _row(part: Part, name: str, asks: Asks) -> Iterator[str]:
     yield f"{asks.reuse_share:.1%}"
 
 
-def _figures(report: engine_report.Report) -> Table:
+def _figures(parts: Iterable[Part | load_report.Part]) -> Table:
     shown = terminal.table("part", "figure", "measured", "goal", "")
-    for part in report.parts:
+    for part in parts:
         for figure in part.figures:
-            shown.add_row(part.name, figure.name, _value(figure.value, figure.unit), _goal(figure), _verdict(figure))
+            shown.add_row(part.name, *_measured(figure))
     return shown
+
+
+def _measured(figure: Figure) -> Iterator[str | Text]:
+    yield from (figure.name, _value(figure.value, figure.unit), _goal(figure), _verdict(figure))
 
 
 def _goal(figure: Figure) -> str:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import enum
 import importlib.metadata
-import os
 import platform
 import sys
 import tempfile
@@ -16,46 +14,34 @@ import msgspec
 
 import monkeycode_lsp
 from monkeycode_lsp import config, folders
-from monkeycode_lsp.cli import answering, cache, runtimes, stored, terminal, tuning
+from monkeycode_lsp.cli import answering, cache, endpoint_checks, runtimes, stored, terminal, tuning
+from monkeycode_lsp.cli.endpoint_report import EndpointReport
+from monkeycode_lsp.cli.finding import Finding, State
 from monkeycode_lsp.cli.runtimes import Runtime
 from monkeycode_lsp.engines import choose
 from monkeycode_lsp.engines.local import advice
 from monkeycode_lsp.engines.local.engine import find_model, no_runtime
-from monkeycode_lsp.errors import EngineError, MonkeyCodeError
+from monkeycode_lsp.errors import MonkeyCodeError
 from monkeycode_lsp.models import build, hardware
 
-_ENDPOINT_S = 15.0
 _PACKAGES = ("pygls", "lsprotocol", "msgspec", "httpx", "websockets")
 
 
-class State(enum.Enum):
-    """How serious a finding is."""
+class Checked(msgspec.Struct, frozen=True):
+    """What all checks found."""
 
-    OK = "ok"
-    NOTE = "note"
-    """Nothing that is needed."""
-    WARNING = "warning"
-    """It works, and could work better."""
-    BROKEN = "broken"
-    """Suggestions do not come, or not as the user wants them."""
+    findings: tuple[Finding, ...]
+    """In the order in which to read them."""
+    endpoints: tuple[EndpointReport, ...]
 
 
-class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What one check found."""
-
-    subject: str
-    state: State
-    found: str
-    remedy: str = ""
-
-
-async def run_all(settings: config.Config, problems: Sequence[str], *, quick: bool = False) -> tuple[Finding, ...]:
-    """All findings, in the order in which to read them.  `quick`: no model is loaded for them."""
+async def run_all(settings: config.Config, problems: Sequence[str], *, quick: bool = False) -> Checked:
+    """Look at everything.  `quick`: no model is loaded for it, and none is asked."""
     kind = choose.kind(settings)
-    model, found, answers, kept, recalled, machine = await asyncio.gather(
+    model, found, (answers, endpoints), kept, recalled, machine = await asyncio.gather(
         asyncio.to_thread(check_model, settings.local, needed=kind == "local"),
         runtimes.look(settings.local, test=kind == "local" and not quick),  # self-tests load the model
-        check_endpoints(settings.remote, needed=kind == "remote"),
+        endpoint_checks.check_endpoints(settings, needed=kind == "remote", measure=kind == "remote" and not quick),
         asyncio.to_thread(check_folders),
         asyncio.to_thread(check_caches, settings.cache),
         asyncio.to_thread(hardware.probe),
@@ -63,7 +49,7 @@ async def run_all(settings: config.Config, problems: Sequence[str], *, quick: bo
     tested = check_runtimes(found, settings.local, needed=kind == "local")
     usable = _usable(found, settings.local)
     tuned = await check_tuning(settings, machine, usable[0], measure=not quick) if kind == "local" and usable else ()
-    return (
+    findings = (
         check_python(),
         check_engine(kind, settings, found),
         *tested,
@@ -74,6 +60,7 @@ async def run_all(settings: config.Config, problems: Sequence[str], *, quick: bo
         *kept,
         *recalled,
     )
+    return Checked(findings, tuple(endpoints))
 
 
 async def check_tuning(settings: config.Config, machine: hardware.Hardware, runtime: Runtime, *, measure: bool) -> list[Finding]:
@@ -130,7 +117,8 @@ def check_engine(kind: choose.Kind, settings: config.Config, found: Sequence[Run
             return Finding("engine", State.OK, f"local, by {usable[0].title}" if usable else "local")
         case "remote":
             endpoints = choose.endpoints(settings)
-            return Finding("engine", State.OK, f"remote, by {answering.host(endpoints[0])}" if endpoints else "remote")
+            by = f"{len(endpoints)} endpoints" if len(endpoints) > 1 else "".join(map(answering.host, endpoints))
+            return Finding("engine", State.OK, f"remote, by {by}" if by else "remote")
 
 
 def check_settings(problems: Sequence[str]) -> list[Finding]:
@@ -172,36 +160,6 @@ def _runtime(runtime: Runtime) -> Finding:
     if not runtime.installed:
         return Finding(runtime.title, State.NOTE, found, runtime.remedy)
     return Finding(runtime.title, State.WARNING if runtime.works is False else State.OK, found, runtime.remedy)
-
-
-async def check_endpoints(remote: config.Remote, *, needed: bool) -> list[Finding]:
-    """Whether each endpoint answers; the first is the one that suggestions come from."""
-    endpoints = [endpoint for endpoint in remote.endpoints if endpoint.url.strip()]
-    if needed and not endpoints:
-        return [Finding("endpoint", State.BROKEN, "engine says remote, and no endpoint is set", "Add one to remote.endpoints.")]
-    return await asyncio.gather(*(_endpoint(remote, endpoint) for endpoint in endpoints))
-
-
-async def _endpoint(remote: config.Remote, endpoint: config.Endpoint) -> Finding:
-    from monkeycode_lsp.engines.remote.engine import RemoteEngine  # noqa: PLC0415 - only where there is one
-
-    subject = f"endpoint {answering.host(endpoint)}"
-    said: list[str] = []
-    engine = RemoteEngine(settings=msgspec.structs.replace(remote, endpoints=(endpoint,)), notify=said.append, environ=os.environ)
-    try:
-        async with asyncio.timeout(_ENDPOINT_S):
-            model = await engine.ready()
-    except EngineError as exc:
-        return Finding(subject, State.BROKEN, exc.message, exc.remedy)
-    except TimeoutError:
-        return Finding(subject, State.BROKEN, f"no answer within {_ENDPOINT_S:g} seconds", "Is the address right, and the server up?")
-    finally:
-        await engine.aclose()
-    if said:
-        return Finding(subject, State.WARNING, " ".join(said))
-    if model.family is None:
-        return Finding(subject, State.WARNING, f"{model.name} answers, but its prompt format is not known", "Set template to its family.")
-    return Finding(subject, State.OK, f"{model.name} answers; prompts of the family {model.family.name}")
 
 
 def check_folders() -> list[Finding]:

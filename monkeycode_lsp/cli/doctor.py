@@ -13,7 +13,8 @@ from rich.text import Text
 
 from monkeycode_lsp import settings
 from monkeycode_lsp.cli import checks, editors, place, terminal
-from monkeycode_lsp.cli.checks import Finding, State
+from monkeycode_lsp.cli.endpoint_report import EndpointReport
+from monkeycode_lsp.cli.finding import Finding, State
 from monkeycode_lsp.engines import choose
 
 _MARKS = {State.OK: ("ok", "green"), State.NOTE: ("-", "dim"), State.WARNING: ("warning", "yellow"), State.BROKEN: ("BROKEN", "bold red")}
@@ -26,31 +27,34 @@ class Report(msgspec.Struct, frozen=True):
 
     healthy: bool
     findings: tuple[Finding, ...]
+    endpoints: tuple[EndpointReport, ...]
     editors: dict[str, str]
 
 
 @click.command()
-@click.option("--quick", is_flag=True, help="Load no model: nothing is tested or measured.")
+@click.option("--quick", is_flag=True, help="Load no model, and ask none: nothing is tested or measured.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON, for programs.")
 @click.pass_context
 def doctor(ctx: click.Context, *, quick: bool, as_json: bool) -> None:
-    """Find out what is missing or broken, and what mends it; measure the local engine, and advise.
+    """Find out what is missing or broken, and what mends it; measure the engine, and advise.
+
+    Without --quick each endpoint is sent about ten short requests, of which two have a thousand tokens.
 
     Exit code 1: something that is needed does not work.
     """
     resolved, problems = settings.load(workspace=place.settings_folder(Path.cwd()))
     out = terminal.console()
     if as_json or not out.is_terminal:
-        findings = asyncio.run(checks.run_all(resolved, problems, quick=quick))
+        checked = asyncio.run(checks.run_all(resolved, problems, quick=quick))
     else:
         with out.status("Looking …" if quick else "Looking: loading and measuring a model may take half a minute …"):
-            findings = asyncio.run(checks.run_all(resolved, problems, quick=quick))
-    healthy = not any(finding.state is State.BROKEN for finding in findings)
+            checked = asyncio.run(checks.run_all(resolved, problems, quick=quick))
+    healthy = not any(finding.state is State.BROKEN for finding in checked.findings)
     if as_json:
-        report = Report(healthy, findings, {editor.name: editors.text(editor) for editor in editors.here()})
+        report = Report(healthy, checked.findings, checked.endpoints, {editor.name: editors.text(editor) for editor in editors.here()})
         click.echo(msgspec.json.format(msgspec.json.encode(report), indent=2).decode())
     else:
-        _tell(findings, _verdict(healthy=healthy, tested=not (quick and choose.kind(resolved) == "local")))
+        _tell(checked.findings, _verdict(healthy=healthy, tested=not (quick and choose.kind(resolved) in {"local", "remote"})))
     ctx.exit(0 if healthy else 1)
 
 

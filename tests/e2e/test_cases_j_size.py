@@ -116,3 +116,44 @@ async def test_an_overflow_that_looks_like_an_empty_answer_shortens_the_next_pro
         assert len(second.requests[0].json["prompt"]) < lengths[0]
         scene.says.script = servers.reply("ok")
         assert (await scene.ask(first.uri, 2_000, 4)).text == "ok"
+
+
+def overflows_in_a_stream(n_tokens, *, says):
+    """A server that begins its answer before it has counted the prompt."""
+
+    async def script(exchange):
+        if len(exchange.request.json["prompt"]) + exchange.request.json["max_tokens"] > n_tokens:
+            await servers.stream(says)(exchange)
+        else:
+            await servers.reply("ok")(exchange)
+
+    return script
+
+
+@pytest.mark.parametrize(
+    "form", [b"data: %s\n\n", b"event: error\ndata: %s\n\n", b"error: %s\n\n", b'data: {"error":%s}\n\n', b'{"error":%s}', b"data: error %s\n\n"]
+)
+async def test_an_overflow_told_inside_a_stream_shortens_the_prompt_once_and_is_remembered(start, form):
+    says = form % b'{"object":"error","code":400,"message":"This model has a maximum context length of 2048 tokens."}'
+    script = overflows_in_a_stream(WINDOW, says=says)
+    async with start(script) as scene:
+        first = await scene.show(letters("字", "x = ‸"), script)
+        assert (first.text, len(first.requests)) == ("ok", 2)
+        second = await scene.show(letters("漢", "y = ‸"), script)
+        assert (second.text, len(second.requests)) == ("ok", 1)
+        assert scene.lsp.shown_messages == []
+
+
+async def test_a_model_that_only_thinks_is_told_and_its_prompts_are_not_shortened(start):
+    usage = {"prompt_tokens": 9, "completion_tokens": 96}
+    thoughts = servers.stream(servers.event(servers.choice("", "length", usage=usage)), servers.DONE)
+    async with start(thoughts) as scene:
+        long = "x = 1\n" * 500
+        lengths = []
+        for name in "ab":
+            shown = await scene.show(f"{long}{name} = ‸", thoughts)
+            assert shown.text is None
+            lengths += [len(request.json["prompt"]) for request in shown.requests]
+        assert lengths == [lengths[0]] * 2
+        (message,) = scene.lsp.shown_messages
+        assert "think" in message

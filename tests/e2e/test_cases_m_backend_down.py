@@ -1,6 +1,7 @@
 """Kind M: the backend is down, refuses or is slow."""
 
 import asyncio
+import gzip
 
 import pytest
 
@@ -109,7 +110,25 @@ async def rst(exchange):
     exchange.reset()
 
 
-@pytest.mark.parametrize("script", [headers_then_fin, fin, rst])
+async def headers_then_half_closed(exchange):
+    await exchange.head(chunked=False)
+    exchange.half_close()
+    await exchange.hold()
+
+
+async def text_then_cut_in_a_piece(exchange):
+    await exchange.head()
+    await exchange.text("ret")
+    await exchange.raw(b"ff\r\ndata: {")
+    exchange.close()
+
+
+async def no_http(exchange):
+    await exchange.raw(b"SSH-2.0-x\r\n")
+    exchange.close()
+
+
+@pytest.mark.parametrize("script", [headers_then_fin, fin, rst, headers_then_half_closed, text_then_cut_in_a_piece, no_http])
 async def test_connections_that_break_do_no_harm(start, script):
     # ggml-org/llama.vim#61
     async with start(script) as scene:
@@ -117,6 +136,75 @@ async def test_connections_that_break_do_no_harm(start, script):
         scene.says.script = servers.reply("ok")
         await scene.answered(*scene.put("y = ‸"))
         assert len(scene.lsp.shown_messages) <= 1
+
+
+REFUSALS = {
+    "wants a key": (servers.status(401, {"error": {"message": "Unauthorized"}}), "apiKey", 4),
+    "forbids": (servers.status(403, "Forbidden", "text/plain"), "apiKey", 4),
+    "has no such route": (servers.status(404, {"detail": "Not Found"}), "`url`", 8),
+    "has no such model": (servers.status(404, {"object": "error", "message": "The model `qwen2.5-coder` does not exist."}), "`model`", 8),
+    "refuses the method": (servers.status(405, {"detail": "Method Not Allowed"}), "`url`", 8),
+    "refuses for reasons of its own": (servers.status(400, {"error": {"message": "no"}}), "refused", 20),
+    "has a fault": (servers.status(500, "Internal Server Error", "text/plain"), "fault", 20),
+    "is behind a dead gateway": (servers.status(502, "<html>Bad Gateway</html>", "text/html"), "fault", 20),
+    "is behind a slow gateway": (servers.status(504), "fault", 20),
+    "has moved": (servers.status(301, Location="http://127.0.0.1:1/v1/completions"), "redirects are not followed", 20),
+    "wants a login first": (servers.status(302, "<html>", "text/html", Location="http://127.0.0.1:1/login"), "redirects are not followed", 20),
+    "shows a login page": (servers.status(200, "<!doctype html><p>Log in</p>", "text/html"), "login page", 20),
+    "says so in a stream": (servers.stream(servers.event({"error": {"message": "no", "code": 401}})), "apiKey", 20),
+    "speaks to people": (servers.status(200, "It works!", "text/plain"), "instead of a completion", 20),
+}
+"""What the server says; a word that the user is told; the most requests that 20 asks may cost."""
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+async def test_a_server_that_refuses_is_told_once_is_not_stormed_and_used_again_when_it_is_mended(start, name):
+    script, word, most = REFUSALS[name]
+    async with start(script) as scene:
+        for n in range(20):
+            at = asyncio.get_running_loop().time()
+            assert (await scene.show(f"x{n} = ‸", script)).text is None
+            assert asyncio.get_running_loop().time() - at < 2 * QUICK_S
+        assert len(scene.backend.requests) <= most
+        (message,) = scene.lsp.shown_messages
+        assert word in message
+        assert "127.0.0.1" in message
+        scene.says.script = servers.reply("ok")
+        await scene.answered(*scene.put("y = ‸"))
+        assert scene.lsp.shown_messages == [message]
+
+
+@pytest.mark.parametrize("more", [{}, {"Retry_After": "0.3"}])
+@pytest.mark.parametrize("code", [429, 503])
+async def test_a_busy_server_is_asked_quietly_and_seldom(start, code, more):
+    busy = servers.status(code, {"error": {"message": "slow down"}}, **more)
+    async with start(busy) as scene:
+        for n in range(20):
+            assert (await scene.show(f"x{n} = ‸", busy)).text is None
+        assert len(scene.backend.requests) <= 20
+        scene.says.script = servers.reply("ok")
+        await scene.answered(*scene.put("y = ‸"))
+        assert scene.lsp.shown_messages == []
+
+
+async def test_a_server_that_starts_anew_costs_nothing(start):
+    async with start() as scene:
+        async with servers.CompletionServer(servers.reply("1")) as first:
+            scene.lsp.configure(scenes.endpoint(first.url))
+            assert (await scene.show("x = ‸")).text == "1"
+        async with servers.CompletionServer(servers.reply("2"), port=first.port):
+            assert (await scene.show("y = ‸")).text == "2"
+        assert scene.lsp.shown_messages == []
+
+
+async def test_a_compressed_answer_that_nobody_asked_for_is_read(start):
+    async def compressed(exchange):
+        body = gzip.compress(servers.event(servers.choice("ok", "stop")) + servers.DONE)
+        await exchange.head(length=len(body), Content_Encoding="gzip")
+        await exchange.send(body)
+
+    async with start(compressed) as scene:
+        assert (await scene.show("x = ‸", compressed)).text == "ok"
 
 
 @pytest.mark.parametrize("fate", ["fin", "rst"])

@@ -12,8 +12,33 @@ import msgspec
 
 from monkeycode_lsp.errors import EngineUnavailableError
 
-_ROUTES = ("/v1/chat/completions", "/v1/completions", "/v1/models", "/completions", "/completion", "/infill", "/v1")
-_LLAMA_SERVER_ROUTES = ("/completion", "/infill")
+_ROUTES = (
+    "/v1/fim/completions",
+    "/fim/completions",
+    "/v1/chat/completions",
+    "/chat/completions",
+    "/v1/completions",
+    "/v1/models",
+    "/beta/completions",
+    "/completions",
+    "/completion",
+    "/infill",
+    "/api/generate",
+    "/api/chat",
+    "/api",
+    "/v1",
+    "/beta",
+)
+"""What people append to a server's address; the longer ones first."""
+_APIS = {
+    "/completion": "llama-server",
+    "/infill": "llama-server",
+    "/api/generate": "ollama",
+    "/v1/fim/completions": "mistral",
+    "/fim/completions": "mistral",
+    "/beta/completions": "deepseek",
+}
+"""Routes that only one kind of server has."""
 
 REMEDY = "Set it to something like http://127.0.0.1:8000."
 
@@ -28,8 +53,8 @@ class Address(msgspec.Struct, frozen=True):
     credentials: tuple[str, str] | None = None
     """User and password that stood in the address; never shown."""
     query: str = ""
-    llama_server: bool = False
-    """Whether the path was one that only llama-server has."""
+    api: str = ""
+    """The word of the setting `api` for a path that only one kind of server has; empty: the path says nothing."""
 
     @property
     def secure(self) -> bool:
@@ -67,7 +92,7 @@ def parse(text: str) -> Address:
         port=port or (443 if scheme == "https" else 80),
         credentials=(unquote(user), unquote(password)) if user_info else None,
         query=parts.query,
-        llama_server=route in _LLAMA_SERVER_ROUTES,
+        api=_APIS.get(route, ""),
     )
 
 

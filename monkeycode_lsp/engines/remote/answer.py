@@ -1,6 +1,8 @@
 """The bytes of one answer → chunks.  Pure: it is handed bytes and the news that the connection was closed.
 
-An answer is whole only if the server said so: a finish reason, or `[DONE]`.  Everything else ends in an error.
+An answer is whole only if the server said so: a finish reason, `[DONE]`, or one document from beginning to end.
+Everything else ends in an error.
+What comes after the finish reason can only add figures: it changes no text, and no fault in it undoes the answer.
 """
 
 from __future__ import annotations
@@ -13,14 +15,17 @@ import msgspec
 from monkeycode_lsp.domain import Chunk, Finish, Usage
 from monkeycode_lsp.engines.remote import refusal
 from monkeycode_lsp.engines.remote.dialects.base import Dialect, Piece
-from monkeycode_lsp.engines.remote.sse import MAX_EVENT_BYTES, EventParser, EventTooLongError
+from monkeycode_lsp.engines.remote.sse import BOM, MAX_EVENT_BYTES, EventParser, EventTooLongError, LostEventError
 from monkeycode_lsp.engines.remote.stopping import StopStrings
-from monkeycode_lsp.errors import StreamBrokenError
+from monkeycode_lsp.errors import EngineError, EngineRefusedError, StreamBrokenError
 
 logger = logging.getLogger(__name__)
 
 MAX_ANSWER = 262_144
 """Characters; no limit of tokens that can be set comes near."""
+
+_UNREADABLE = (msgspec.DecodeError, RecursionError)
+"""What a dialect raises for bytes that are no event of its own; the second for brackets nested thousands deep."""
 
 
 class Answer:
@@ -32,7 +37,6 @@ class Answer:
 
     def __init__(self, dialect: Dialect, where: refusal.Where, *, stops: Iterable[str], restore: Callable[[str], str]) -> None:
         self.n_events = 0
-        self.n_bytes = 0
         self.n_text = 0
         """Characters of text, those held back included."""
         self.done = False
@@ -44,8 +48,9 @@ class Answer:
         self._stops = StopStrings(stops)
         self._restore = restore
         self._parser = EventParser()
+        self._head: bytes | None = b""
         self._document: bytearray | None = None
-        self._sniffed = False
+        self._is_completion = False
         self._finish: Finish | None = None
         self._usage: Usage | None = None
 
@@ -56,21 +61,16 @@ class Answer:
 
     def feed(self, data: bytes) -> Iterator[Chunk]:
         """The chunks that `data` completes.  Raises an `EngineError`."""
-        self.n_bytes += len(data)
         if self.done:
             return
-        if not self._sniffed:
-            data = self._sniff(data)
-        if self._document is not None:
-            self._document += data
-            if len(self._document) > MAX_EVENT_BYTES:
-                raise self._broken("sent more than a completion can hold")
+        if self._head is not None:
+            data = self._sniff(self._head + data)
+        if self._document is None:
+            yield from self._events(data)
             return
-        try:
-            for event in self._parser.feed(data):
-                yield from self._event(event)
-        except EventTooLongError:
-            raise self._broken("sent a line without end") from None
+        self._document += data
+        if len(self._document) > MAX_EVENT_BYTES:
+            raise self._broken("sent more than a completion can hold")
 
     def close(self) -> Iterator[Chunk]:
         """The connection was closed in good order: the last chunk, or an error if the answer is not whole."""
@@ -79,83 +79,130 @@ class Answer:
         if self._document is not None:
             yield from self._whole_document(bytes(self._document))
             return
-        for event in self._parser.end():
-            yield from self._event(event)
+        yield from self._events(self._head or b"", is_end=True)
         if self.done:
             return
-        if self._finish is None and self.n_bytes and not self.n_events:
-            raise refusal.strange(self._where)
         if self._finish is None:
-            raise self._broken("closed the connection before its answer was complete")
+            raise self._none() or self._broken("closed the connection before its answer was complete")
         yield self.conclude()
 
     def conclude(self) -> Chunk:
         """The last chunk of a whole answer."""
         self.done = True
         text = "" if self.cut else self._stops.rest()
-        self.n_text += len(text)
         if self._finish is Finish.LENGTH and not self.n_text:
-            raise refusal.overflowed_silently(self._where)
+            raise self._empty()
         return Chunk(self._restore(text), finish=self._finish or Finish.STOP, usage=self._usage)
 
-    def _sniff(self, data: bytes) -> bytes:
+    def _sniff(self, head: bytes) -> bytes:
         """Streams begin with a field's name or a colon, documents with a bracket: that tells more than their type does."""
-        data = data.lstrip()
-        if data:
-            self._sniffed = True
-            if data[:1] in (b"[<" if self._dialect.lines else b"{[<"):
-                self._document = bytearray()
+        data = head.removeprefix(BOM).lstrip()
+        if not data or BOM.startswith(data):
+            self._head = data  # it is not certain yet
+            return b""
+        self._head = None
+        if data.startswith(b"<"):
+            raise refusal.strange(self._where, page=True)
+        if data.startswith(b"[") or (data.startswith(b"{") and not self._dialect.lines):
+            self._document = bytearray()
         return data
 
+    def _events(self, data: bytes, *, is_end: bool = False) -> Iterator[Chunk]:
+        try:
+            for event in self._parser.feed(data):
+                yield from self._event(event)
+            if is_end:
+                for event in self._parser.end():
+                    yield from self._event(event)
+        except EventTooLongError:
+            raise self._broken("sent a line without end") from None
+        except LostEventError:
+            if not self.whole:
+                raise self._none() or self._unreadable(data) from None
+
     def _event(self, data: bytes) -> Iterator[Chunk]:
-        if self.done:
+        if self.done or data == b"null":
             return
-        self.n_events += 1
         if data.strip() == b"[DONE]":
+            none = None if self.whole else self._none()
+            if none is not None:
+                raise none
             yield self.conclude()
             return
+        self.n_events += 1
         try:
             piece = self._dialect.read(data)
-        except msgspec.DecodeError:
-            logger.debug("an event of %d bytes from %s cannot be read", len(data), self._where.base)
-            raise self._broken("sent a piece that cannot be read") from None
+        except _UNREADABLE:
+            if self.whole:
+                return
+            if data[:16].lstrip(b' "[').lower().startswith(b"error"):
+                raise refusal.by_error_object(self._where, msgspec.json.encode(data.decode("utf-8", "replace"))) from None
+            raise self._unreadable(data) from None
         if piece.answer:
             yield from self._piece(piece)
 
     def _piece(self, piece: Piece) -> Iterator[Chunk]:
-        if piece.error is not None:
-            raise refusal.by_error_object(self._where, piece.error)
         self._usage = piece.usage or self._usage
-        if piece.text:
-            self.n_text += len(piece.text)
-            if self.n_text > MAX_ANSWER:
-                raise self._broken("does not stop")
-            text, self.cut = self._stops.feed(piece.text)
-            if text:
-                yield Chunk(self._restore(text), logprob=piece.logprob, n_tokens=piece.n_tokens, usage=self._usage)
-        if self.cut:
-            self._finish = Finish.STOP
+        if not self.whole:
+            if piece.error is not None:
+                raise refusal.by_error_object(self._where, piece.error)
+            self._is_completion = True
+            yield from self._text(piece)
+            if piece.broken and not self.cut:
+                raise self._broken("gave up in the middle of its answer")
+            self._finish = Finish.STOP if self.cut else piece.finish
+        if self.cut or piece.last:
             yield self.conclude()
+
+    def _text(self, piece: Piece) -> Iterator[Chunk]:
+        if not piece.text:
             return
-        if piece.broken:
-            raise self._broken("gave up in the middle of its answer")
-        self._finish = piece.finish or self._finish
-        if piece.last:
-            yield self.conclude()
+        self.n_text += len(piece.text)
+        if self.n_text > MAX_ANSWER:
+            raise self._broken("does not stop")
+        text, self.cut = self._stops.feed(piece.text)
+        if text:
+            yield Chunk(self._restore(text), logprob=piece.logprob, n_tokens=piece.n_tokens, usage=self._usage)
 
     def _whole_document(self, document: bytes) -> Iterator[Chunk]:
         """A server that does not stream."""
-        if document.startswith(b"<"):
-            raise refusal.strange(self._where, page=True)
         try:
             piece = self._dialect.read(document)
-        except msgspec.DecodeError:
-            raise refusal.strange(self._where) from None
+        except _UNREADABLE:
+            yield from self._one_a_line(document)
+            return
         if not piece.answer:
             raise refusal.strange(self._where)
         yield from self._piece(piece)
         if not self.done:
             yield self.conclude()
+
+    def _one_a_line(self, document: bytes) -> Iterator[Chunk]:
+        """Bare objects: most often the first one is an error."""
+        if b"\n" in document.strip():
+            yield from self._events(document, is_end=True)
+        if not self.whole:
+            raise refusal.strange(self._where) from None
+        if not self.done:
+            yield self.conclude()
+
+    def _empty(self) -> EngineError:
+        if self._usage is not None and self._usage.generated:
+            return EngineRefusedError(
+                f"The model at {self._where.base} used up its whole answer without saying anything: it seems to think first.",
+                remedy="Choose a code model that does not, or switch its thinking off on the server.",
+            )
+        return refusal.overflowed_silently(self._where)
+
+    def _none(self) -> EngineError | None:
+        """The error if what came is no completion at all."""
+        if self._is_completion or not (self.n_events or self._parser.is_strange):
+            return None
+        return refusal.strange(self._where)
+
+    def _unreadable(self, data: bytes) -> StreamBrokenError:
+        logger.debug("a piece of %d bytes from %s cannot be read", len(data), self._where.base)
+        return self._broken("sent a piece that cannot be read")
 
     def _broken(self, what: str) -> StreamBrokenError:
         return StreamBrokenError(f"The server at {self._where.base} {what}.")

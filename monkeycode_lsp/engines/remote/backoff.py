@@ -1,4 +1,4 @@
-"""Rest after failures, so that a dead or busy server is not asked at every key.
+"""Rest after failures, so that a dead or busy server is not asked at every key: the circuit breaker of one server.
 
 The first failure in a row costs nothing, since most are single; from the second on the rest grows.
 While it lasts, the last error is the answer.
@@ -30,12 +30,18 @@ class Backoff:
         self._longest_s = longest_s
         self._n_failures = 0
         self._until = 0.0
-        self._error: EngineError | None = None
+        self.error: EngineError | None = None
+        """The last failure, unless something succeeded since."""
+
+    @property
+    def left_s(self) -> float:
+        """How much of the rest is left; 0: the server may be asked."""
+        return 0.0 if self.error is None else max(0.0, self._until - self._clock())
 
     def check(self) -> None:
         """Raises the last error while the rest lasts."""
-        if self._error is not None and self._clock() < self._until:
-            raise self._error.with_traceback(None)
+        if self.error is not None and self._clock() < self._until:
+            raise self.error.with_traceback(None)
 
     def failed(self, error: EngineError, *, slow: bool = False) -> None:
         """Note a failure.  `slow`: finding it out took long, so even the first one is worth a rest."""
@@ -45,9 +51,9 @@ class Backoff:
             rest_s = min(self._longest_s, self._first_s * 2.0 ** min(self._n_failures - 1, 8))
         if isinstance(error, EngineBusyError) and error.retry_after_s is not None:
             rest_s = max(rest_s, min(error.retry_after_s, LONGEST_ASKED_FOR_S))
-        self._error = error
+        self.error = error
         self._until = self._clock() + rest_s
 
     def succeeded(self) -> None:
         self._n_failures = 0
-        self._error = None
+        self.error = None

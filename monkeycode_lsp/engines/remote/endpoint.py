@@ -17,10 +17,11 @@ import msgspec
 from monkeycode_lsp import config
 from monkeycode_lsp.domain import Chunk, Prompt
 from monkeycode_lsp.engines.base import Model
-from monkeycode_lsp.engines.remote import address, calls, headers, refusal
+from monkeycode_lsp.engines.remote import address, calls, headers, proofs, refusal
 from monkeycode_lsp.engines.remote.answer import Answer
 from monkeycode_lsp.engines.remote.backoff import Backoff
 from monkeycode_lsp.engines.remote.dialects.base import Fetch, Identity
+from monkeycode_lsp.engines.remote.head import Head
 from monkeycode_lsp.engines.remote.relay import Relay
 from monkeycode_lsp.engines.remote.terms import Notify, Terms
 from monkeycode_lsp.errors import (
@@ -32,10 +33,13 @@ from monkeycode_lsp.errors import (
 )
 
 if TYPE_CHECKING:
-    from monkeycode_lsp.engines.remote.transport import Reply, Transport
+    from monkeycode_lsp.engines.remote.reply import Reply
+    from monkeycode_lsp.engines.remote.transport import Transport
 
 GRACE_S = 0.25
 """How long the end of a stream may take once the answer is whole: usage, `[DONE]`, the last empty piece."""
+PATIENCE = 6
+"""How many times its limit a pause may last while there are events without text; they could go on for ever."""
 SLOW_S = 1.0
 """A failure that takes longer to find out is worth a rest at once."""
 
@@ -62,12 +66,20 @@ class Endpoint:
     """
 
     def __init__(
-        self, settings: config.Endpoint, *, limits: Limits, http2: bool = False, notify: Notify, environ: Mapping[str, str]
+        self,
+        settings: config.Endpoint,
+        *,
+        limits: Limits,
+        http2: bool = False,
+        notify: Notify,
+        environ: Mapping[str, str],
+        proved: proofs.Apply = proofs.apply,
     ) -> None:
         self._settings = settings
         self._limits = limits
         self._http2 = http2
         self._environ = environ
+        self._proved = proved
         self.address = address.parse(settings.url)
         self._terms = Terms(settings, self.address, notify)
         self._key = headers.key(settings, environ, notify)
@@ -100,6 +112,36 @@ class Endpoint:
         """What the server says at another path; None: nothing of the kind.  Takes no notice of rests."""
         return await self._fetch(path, None)
 
+    @property
+    def terms(self) -> Terms:
+        """On which it completes, as far as is known."""
+        return self._terms
+
+    @property
+    def api(self) -> str:
+        """The word of the setting `api` for what it speaks; empty: not known yet."""
+        return self._terms.dialect.name if self._terms.dialect else ""
+
+    @property
+    def marks(self) -> bool:
+        """Whether prompts with a model's markers are given to it, as far as is known."""
+        return self._terms.dialect is None or self._terms.dialect.marks
+
+    @property
+    def model(self) -> str:
+        """The model's name at the server; empty: it has none, or is not known yet."""
+        return self._identity.model if self._identity else self._settings.model
+
+    async def inspect(self, path: str, body: bytes | None) -> Head:
+        """What stands around an answer that is read to its end.  Takes no notice of rests."""
+        reply = await (await self._open()).send(path, body)
+        try:
+            head = reply.head
+            await reply.body()
+            return head
+        finally:
+            await reply.aclose()
+
     async def aclose(self) -> None:
         """Stop every stream and close every connection."""
         await self._relay.aclose()
@@ -120,6 +162,7 @@ class Endpoint:
                 async with asyncio.timeout(self._limits.first_s):
                     dialect = await self._terms.settle(fetch)
                     identity = await dialect.identify(fetch, self._settings.model)
+                    family = await asyncio.to_thread(self._proved, identity.family, self.address.base, identity.model)
             except TimeoutError:
                 error = self._too_late()
                 self._failed(error, start)
@@ -129,8 +172,8 @@ class Endpoint:
                 raise
             self._terms.identified(inserts=identity.inserts)
             self._where = msgspec.structs.replace(self._where, model=identity.model)
-            self._identity = identity
-            return identity
+            self._identity = msgspec.structs.replace(identity, family=family)
+            return self._identity
 
     async def _fetch(self, path: str, body: bytes | None) -> bytes | None:
         status, retry_after, content = await self._exchange(path, body)
@@ -205,10 +248,11 @@ class Endpoint:
 
     async def _read(self, reply: Reply, answer: Answer, limit: asyncio.Timeout) -> AsyncGenerator[Chunk, None]:
         now = asyncio.get_running_loop().time
+        end = now() + PATIENCE * self._limits.first_s
         try:
             async with aclosing(reply.pieces()) as pieces:
                 async for piece in pieces:
-                    n_events = answer.n_events
+                    n_events, n_text = answer.n_events, answer.n_text
                     for chunk in answer.feed(piece):
                         if answer.cut:  # the server does not know yet: stop it before anything else
                             await reply.aclose()
@@ -218,7 +262,10 @@ class Endpoint:
                     if answer.whole:
                         limit.reschedule(min(limit.when() or 0.0, now() + GRACE_S))
                     elif answer.n_events > n_events:
-                        limit.reschedule(now() + (self._limits.stall_s if answer.n_text else self._limits.first_s))
+                        pause = self._limits.stall_s if answer.n_text else self._limits.first_s
+                        if answer.n_text > n_text:
+                            end = now() + PATIENCE * pause
+                        limit.reschedule(min(now() + pause, end))
             for chunk in answer.close():
                 yield chunk
         finally:
@@ -234,13 +281,13 @@ class Endpoint:
         return self._transport
 
     def _connect(self) -> Transport:
-        from monkeycode_lsp.engines.remote.transport import Transport  # noqa: PLC0415 - imports httpx: slow, so only when needed and on a thread
+        from monkeycode_lsp.engines.remote import tls  # noqa: PLC0415 - reads the list of public authorities
+        from monkeycode_lsp.engines.remote.transport import Transport  # noqa: PLC0415 - imports the HTTP library: slow, so only when needed and on a thread
 
-        ca_files = self._settings.ca_file
         return Transport(
             self.address,
             headers.build(self._settings, self._key, self.address.credentials),
-            ca_files=tuple(filter(None, (ca_files,) if isinstance(ca_files, str) else ca_files)),
+            trust=tls.trust(self._settings),
             http2=self._http2,
             environ=self._environ,
         )

@@ -1,66 +1,144 @@
-"""The remote engine: completions from a server that the user or the team runs."""
+"""The remote engine: completions from servers that the user or the team runs.
+
+One endpoint is asked as it is.  Several are a pool: those that serve the same model share the work, the others stand in.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import importlib.util
-from collections.abc import AsyncGenerator, Mapping
+import time
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import aclosing
 
 from monkeycode_lsp import config
 from monkeycode_lsp.domain import Chunk, Prompt
 from monkeycode_lsp.engines.base import Model
+from monkeycode_lsp.engines.remote import address, groups, hedging
+from monkeycode_lsp.engines.remote.dispatch import Dispatcher
 from monkeycode_lsp.engines.remote.endpoint import Endpoint, Limits
+from monkeycode_lsp.engines.remote.member import Member, Server
+from monkeycode_lsp.engines.remote.probing import Prober
+from monkeycode_lsp.engines.remote.roster import Roster
 from monkeycode_lsp.engines.remote.terms import Notify
 from monkeycode_lsp.errors import EngineError, EngineUnavailableError
 
+Connect = Callable[[config.Endpoint], Server]
+"""Makes the server of one endpoint.  Raises an `EngineError` if its settings cannot be used."""
+
 
 class RemoteEngine:
-    """Asks the first endpoint of the settings.
+    """All endpoints of the settings.
 
-    The mutable state is that endpoint, made at first use, so that a wrong address is told to who asks.
+    The mutable state is the pool, made at first use, so that a wrong address is told to who asks, and what the user was told.
     """
 
-    def __init__(self, *, settings: config.Remote, notify: Notify, environ: Mapping[str, str]) -> None:
+    def __init__(self, *, settings: config.Remote, notify: Notify, environ: Mapping[str, str], connect: Connect | None = None) -> None:
         self._settings = settings
         self._notify = notify
         self._environ = environ
-        self._endpoint: Endpoint | None = None
+        self._connect = connect or self._endpoint
+        self._made: _Pool | None = None
+        self._told_http2 = False
 
     async def ready(self) -> Model:
         """See `Engine.ready`."""
-        return await self._first().ready()
+        return await self._pool().ready()
 
     def stream(self, prompt: Prompt) -> AsyncGenerator[Chunk, None]:
         """See `Engine.stream`."""
-        return self._first().stream(prompt)
+        return self._pool().stream(prompt)
 
-    async def reachable(self) -> bool:
-        """Whether a server answers now, whatever it says.  Raises nothing; see `failover.Reachable`."""
-        try:
-            await self._first().healthy()
-        except EngineUnavailableError:
-            return False
-        except EngineError:
-            return True
-        return True
+    @property
+    def members(self) -> tuple[Member, ...]:
+        """The endpoints and what is known of them; none before the first use."""
+        return self._made.members if self._made is not None else ()
 
     async def aclose(self) -> None:
         """See `Engine.aclose`."""
-        if self._endpoint is not None:
-            await self._endpoint.aclose()
+        if self._made is not None:
+            await self._made.aclose()
 
-    def _first(self) -> Endpoint:
-        if self._endpoint is None:
-            self._endpoint = self._make()
-        return self._endpoint
+    def _pool(self) -> _Pool:
+        if self._made is None:
+            self._made = self._make()
+        return self._made
 
-    def _make(self) -> Endpoint:
-        if not self._settings.endpoints:
+    def _make(self) -> _Pool:
+        members: list[Member] = []
+        used: list[tuple[config.Endpoint, address.Address]] = []
+        errors: list[EngineError] = []
+        for endpoint in self._settings.endpoints:
+            try:
+                where = address.parse(endpoint.url)
+                server = self._connect(endpoint)
+            except EngineError as exc:
+                errors.append(exc)
+                continue
+            metered = hedging.is_metered(endpoint.metered, where.host)
+            members.append(Member(server, base=where.base, weight=endpoint.weight, metered=metered))
+            used.append((endpoint, where))
+        if not members and errors:
+            raise errors[0]
+        if not members:
             raise EngineUnavailableError(
                 "No server is set that could complete code.", remedy="Add one to `remote.endpoints`, or set `engine` to `local`."
             )
-        http2 = self._settings.http2
-        if http2 and importlib.util.find_spec("h2") is None:
-            http2 = False
-            self._notify("`remote.http2` needs the package h2 (pip install h2); HTTP/1.1 is used.")
+        for error in errors:
+            self._notify(f"An endpoint is left out: {error}")
+        return _Pool(tuple(members), self._settings, digest=groups.digest(used), notify=self._notify)
+
+    def _endpoint(self, endpoint: config.Endpoint) -> Server:
         limits = Limits(first_s=self._settings.timeout_ms / 1e3, stall_s=self._settings.stall_ms / 1e3)
-        return Endpoint(self._settings.endpoints[0], limits=limits, http2=http2, notify=self._notify, environ=self._environ)
+        return Endpoint(endpoint, limits=limits, http2=self._speaks_http2(), notify=self._notify, environ=self._environ)
+
+    def _speaks_http2(self) -> bool:
+        if not self._settings.http2 or importlib.util.find_spec("h2") is not None:
+            return self._settings.http2
+        if not self._told_http2:
+            self._told_http2 = True
+            self._notify("`remote.http2` needs the package h2 (pip install h2); HTTP/1.1 is used.")
+        return False
+
+
+class _Pool:
+    """The members and those who decide about them."""
+
+    def __init__(self, members: tuple[Member, ...], settings: config.Remote, *, digest: str, notify: Notify) -> None:
+        self.members = members
+        clock = time.monotonic
+        self._roster = Roster(members, digest=digest, notify=notify, came_back=self._came_back)
+        self._prober = Prober(members, self._roster, clock=clock, came_back=self._came_back)
+        self._dispatcher = Dispatcher(settings, roster=self._roster, prober=self._prober, clock=clock)
+
+    async def ready(self) -> Model:
+        if len(self.members) == 1:
+            return await self.members[0].server.ready()
+        self._prober.used()
+        return (await self._roster.ready()).model
+
+    def stream(self, prompt: Prompt) -> AsyncGenerator[Chunk, None]:
+        if len(self.members) == 1:
+            return self._dispatcher.stream(prompt, self.members)
+        self._prober.used()
+        if not prompt.model:
+            return self._stream_of_any(prompt)
+        group = self._roster.group(prompt.model)
+        if group is None:
+            raise EngineUnavailableError("No endpoint serves the model any more that was to be asked.", remedy="Ask again.")
+        return self._dispatcher.stream(prompt, group.members)
+
+    async def aclose(self) -> None:
+        await self._dispatcher.aclose()
+        await self._prober.aclose()
+        await self._roster.aclose()
+        await asyncio.gather(*(member.server.aclose() for member in self.members))
+
+    async def _stream_of_any(self, prompt: Prompt) -> AsyncGenerator[Chunk, None]:
+        group = await self._roster.ready()
+        async with aclosing(self._dispatcher.stream(prompt, group.members)) as chunks:
+            async for chunk in chunks:
+                yield chunk
+
+    def _came_back(self, member: Member) -> None:
+        self._dispatcher.came_back(member, self.members)

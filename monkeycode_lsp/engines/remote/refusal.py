@@ -1,35 +1,38 @@
-"""What a server's refusal means, in the user's words.  Pure.
+"""What a server's refusal means, in the user's words.  Pure, but that a date in `Retry-After` is held against the clock.
 
 A server's own text is read but never repeated: it may hold the user's code or his key.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
+import math
+import time
+from email.utils import parsedate_to_datetime
 
 import msgspec
 
-from monkeycode_lsp.errors import ContextOverflowError, EngineBusyError, EngineError, EngineRefusedError, EngineUnavailableError
+from monkeycode_lsp.engines.remote import refusal_words as words
+from monkeycode_lsp.engines.remote.refusal_words import about_model, about_suffix, refused_fields
+from monkeycode_lsp.errors import (
+    ContextOverflowError,
+    EngineBusyError,
+    EngineError,
+    EngineFaultError,
+    EngineRefusedError,
+    EngineUnavailableError,
+)
+
+__all__ = ["Where", "about_model", "about_suffix", "by_error_object", "by_status", "overflowed_silently", "refused_fields", "strange"]
 
 _ENDPOINTS = "`remote.endpoints`"
+_LOG = "Its log tells more."
+_KEY = f"Set `apiKey` or `apiKeyEnv` in {_ENDPOINTS}."
 
-_OVERFLOW = re.compile(
-    r"context[ _-]?(?:length|size|window)|maximum (?:model|input|prompt|sequence) length|max_(?:model|seq|input)_len|"
-    r"(?:input|prompt)\b.{0,40}\btoo long|exceed_context_size",
-    re.IGNORECASE | re.DOTALL,
-)
-_LIMITS = (
-    re.compile(r'"n_ctx"\s*:\s*(\d+)'),
-    re.compile(
-        r"(?:context[ _]?(?:length|size|window)|maximum (?:model|input|prompt|sequence) length|max_\w+_len)\D{0,40}?([\d,]*\d)",
-        re.IGNORECASE,
-    ),
-    re.compile(r"(?:limit|maximum|at most|only)\D{0,40}?([\d,]*\d)", re.IGNORECASE),
-)
 _MAY_MEAN_OVERFLOW = frozenset({400, 413, 422, 500})
-_SMALLEST_WINDOW = 64
-"""A smaller number beside such words is something else."""
+_SAYS_ALL = frozenset({401, 402, 403, 429, 503})
+"""Codes of an error object that mean the same as that status."""
+_LONGEST_REST_S = 3600.0
+"""A server that names a later time has a clock that does not agree with ours, or means something else."""
 
 
 class Where(msgspec.Struct, frozen=True):
@@ -42,38 +45,26 @@ class Where(msgspec.Struct, frozen=True):
 
 def by_status(where: Where, status: int, body: bytes, *, path: str, retry_after: str = "") -> EngineError:
     """The error for an HTTP status that is not a success."""
-    overflow = _overflow(where, body) if status in _MAY_MEAN_OVERFLOW else None
-    if overflow is not None:
-        return overflow
-    match status:
-        case 413:
-            error: EngineError = ContextOverflowError(f"The prompt is too long for the server at {where.base}.")
-        case 401 | 403:
-            error = _unauthorised(where, status)
-        case 404 | 405 | 501:
-            error = _not_there(where, body, path)
-        case 503:
-            error = EngineBusyError(
-                f"The server at {where.base} is still loading its model, or overloaded.", retry_after_s=_seconds(retry_after)
-            )
-        case 408 | 425 | 429:
-            error = EngineBusyError(f"The server at {where.base} asks us to wait (HTTP {status}).", retry_after_s=_seconds(retry_after))
-        case _:
-            error = _otherwise(where, status)
-    return error
+    text = body.decode("utf-8", "replace")
+    return (
+        (_overflow(where, text) if status in _MAY_MEAN_OVERFLOW else None)
+        or (_about_model(where, text) if status in words.MAY_MEAN_MODEL else None)
+        or _by_code(where, status, text, path=path, retry_after=retry_after)
+    )
 
 
 def by_error_object(where: Where, error: bytes) -> EngineError:
     """The error for an error object (JSON) that came with status 200."""
-    overflow = _overflow(where, error)
-    if overflow:
-        return overflow
+    text = error.decode("utf-8", "replace")
     code = _code(error)
-    if code in {401, 403}:
-        return _unauthorised(where, code)
-    if code in {429, 503}:
-        return EngineBusyError(f"The server at {where.base} asks us to wait.")
-    return EngineRefusedError(f"The server at {where.base} reported an error instead of a completion.", remedy="Its log tells more.")
+    if code in _SAYS_ALL:
+        return _by_code(where, code, text, path="", retry_after="")
+    told = _overflow(where, text) or _about_model(where, text)
+    if told:
+        return told
+    if code in range(500, 600):
+        return EngineFaultError(f"The server at {where.base} failed in the middle of its answer.", remedy=_LOG)
+    return EngineRefusedError(f"The server at {where.base} reported an error instead of a completion.", remedy=_LOG)
 
 
 def strange(where: Where, *, page: bool = False) -> EngineRefusedError:
@@ -90,70 +81,122 @@ def overflowed_silently(where: Where) -> ContextOverflowError:
     return ContextOverflowError(f"The prompt fills the whole window of the model at {where.base}.")
 
 
-def about_suffix(status: int, body: bytes) -> bool:
-    """Whether a server refuses the `suffix` field itself."""
-    return status in {400, 422, 501} and b"suffix" in body.lower()
+def _by_code(where: Where, status: int, text: str, *, path: str, retry_after: str) -> EngineError:
+    page = text.lstrip()[:1] == "<"
+    match status:
+        case 413:
+            error: EngineError = ContextOverflowError(
+                f"The prompt is too long for the server at {where.base}, or for a proxy before it (HTTP 413).",
+                remedy="A proxy's limit is called `client_max_body_size` in nginx.",
+            )
+        case 401 | 403:
+            error = _unauthorised(where, status, page=page)
+        case 404 | 405 | 501:
+            error = _not_there(where, path)
+        case 407:
+            error = EngineRefusedError(
+                f"The proxy before {where.base} wants a name and a password (HTTP 407).",
+                remedy="Put them into the proxy's address: http://name:password@proxy:3128.",
+            )
+        case 402 | 429 if status == 402 or words.UNPAID.search(text):  # noqa: PLR2004 - payment required
+            error = _unpaid(where, status)
+        case 408 | 425 | 429 | 503:
+            error = _busy(where, status, retry_after)
+        case 502 | 504:
+            error = EngineUnavailableError(
+                f"A proxy at {where.base} gets no answer from the server behind it (HTTP {status}).", remedy="Is that server running?"
+            )
+        case _:
+            error = _otherwise(where, status, text, page=page)
+    return error
 
 
-def refused_fields(status: int, body: bytes, fields: Iterable[str]) -> frozenset[str]:
-    """Those of `fields` that a refusal names as whole words."""
-    if status not in {400, 422, 501}:
-        return frozenset()
-    named = {word.decode() for word in re.findall(rb"[a-z_]+", body.lower())}
-    return frozenset(field for field in fields if field in named)
+def _busy(where: Where, status: int, retry_after: str) -> EngineBusyError:
+    if status == 503:  # noqa: PLR2004 - service unavailable
+        what = f"The server at {where.base} is still loading its model, or overloaded."
+    else:
+        what = f"The server at {where.base} asks us to wait (HTTP {status})."
+    return EngineBusyError(what, retry_after_s=_seconds(retry_after))
 
 
-def _otherwise(where: Where, status: int) -> EngineError:
+def _otherwise(where: Where, status: int, text: str, *, page: bool) -> EngineError:
     if status in range(300, 400):
         return EngineRefusedError(
             f"The server at {where.base} sends us to another address (HTTP {status}).",
             remedy=f"Set the final address in `url` of {_ENDPOINTS}; redirects are not followed, since a key would go with them.",
         )
-    if status in range(500, 600):
-        return EngineUnavailableError(f"The server at {where.base} has a fault of its own (HTTP {status}).", remedy="Its log tells more.")
-    return EngineRefusedError(f"The server at {where.base} refused the request (HTTP {status}).", remedy="Its log tells more.")
+    if status >= 500:  # noqa: PLR2004 - where the server's own faults begin
+        return EngineFaultError(f"The server at {where.base} has a fault of its own (HTTP {status}).", remedy=_LOG)
+    if words.WANTS_TLS.search(text):
+        return EngineRefusedError(f"The server at {where.base} speaks https only.", remedy=f"Write https:// in `url` of {_ENDPOINTS}.")
+    if page:
+        return EngineRefusedError(
+            f"The server at {where.base} refused the request with a web page (HTTP {status}).",
+            remedy=f"A proxy may stand in between; check `url` in {_ENDPOINTS}.",
+        )
+    return EngineRefusedError(f"The server at {where.base} refused the request (HTTP {status}).", remedy=_LOG)
 
 
-def _unauthorised(where: Where, status: int) -> EngineRefusedError:
+def _unauthorised(where: Where, status: int, *, page: bool) -> EngineRefusedError:
     what = "refused the key" if where.has_key else "wants a key"
-    return EngineRefusedError(f"The server at {where.base} {what} (HTTP {status}).", remedy=f"Set `apiKey` or `apiKeyEnv` in {_ENDPOINTS}.")
+    in_between = " The answer is a web page: a proxy or a firewall may have given it." if page else ""
+    return EngineRefusedError(f"The server at {where.base} {what} (HTTP {status}).{in_between}", remedy=_KEY)
 
 
-def _not_there(where: Where, body: bytes, path: str) -> EngineRefusedError:
-    if where.model and b"model" in body.lower():
+def _unpaid(where: Where, status: int) -> EngineRefusedError:
+    return EngineRefusedError(
+        f"The account at {where.base} has nothing left to pay for completions with (HTTP {status}).",
+        remedy="Top it up, or raise its limit, with whoever runs that server.",
+    )
+
+
+def _about_model(where: Where, text: str) -> EngineRefusedError | None:
+    if where.model and words.NO_SUCH_MODEL.search(text):
         return EngineRefusedError(
             f"The server at {where.base} has no model {where.model!r}.", remedy=f"Set `model` in {_ENDPOINTS} to one that it serves."
         )
+    if not where.model and words.WANTS_MODEL.search(text):
+        return EngineRefusedError(f"The server at {where.base} wants the name of a model.", remedy=f"Set `model` in {_ENDPOINTS}.")
+    return None
+
+
+def _not_there(where: Where, path: str) -> EngineRefusedError:
     return EngineRefusedError(
         f"The server at {where.base} has no {path}: it does not offer this kind of completion.",
         remedy=f"Check `url` and `api` in {_ENDPOINTS}.",
     )
 
 
-def _overflow(where: Where, body: bytes) -> ContextOverflowError | None:
-    text = body.decode("utf-8", "replace")
-    if not _OVERFLOW.search(text):
+def _overflow(where: Where, text: str) -> ContextOverflowError | None:
+    if not words.OVERFLOW.search(text):
         return None
-    limit = next((n for pattern in _LIMITS for n in map(_number, pattern.findall(text)) if n >= _SMALLEST_WINDOW), None)
+    limit = words.window(text)
     size = f" of {limit} tokens" if limit else ""
     return ContextOverflowError(f"The prompt is too long for the window{size} of the model at {where.base}.", limit_tokens=limit)
 
 
-def _number(digits: str) -> int:
-    return int(digits.replace(",", "")[:9])
+class _Coded(msgspec.Struct):
+    code: int | str | None = None
 
 
 def _code(error: bytes) -> int:
+    """Numbers come as texts too; what is no number is a word of the server's own."""
     try:
-        value = msgspec.json.decode(error)
+        code = msgspec.json.decode(error, type=_Coded).code
     except msgspec.DecodeError:
         return 0
-    code = value.get("code") if isinstance(value, dict) else None
-    return code if isinstance(code, int) else 0
+    if isinstance(code, str):
+        return int(code[:9]) if code.isascii() and code.isdecimal() else 0
+    return code or 0
 
 
 def _seconds(retry_after: str) -> float | None:
+    """Seconds, or the date at which they are over; None: neither."""
     try:
-        return max(0.0, float(retry_after))
+        seconds = float(retry_after)
     except ValueError:
-        return None  # absent, or a date, which needs a clock that agrees with the server's
+        try:
+            seconds = parsedate_to_datetime(retry_after).timestamp() - time.time()
+        except ValueError:
+            return None
+    return min(max(0.0, seconds), _LONGEST_REST_S) if math.isfinite(seconds) else None

@@ -64,7 +64,7 @@ async def test_closing_the_stream_returns_when_the_socket_is_closed() -> None:
 
 async def test_a_cancel_while_connecting_is_quick() -> None:
     with BlackHole() as url:
-        async with asking.engine(url) as engine:
+        async with asking.engine(url, api="openai") as engine:
             await engine.ready()
             task = asyncio.create_task(asking.answer(engine))
             await asyncio.sleep(0.1)
@@ -84,10 +84,10 @@ async def test_many_cancels_leave_nothing_behind() -> None:
                 await asyncio.sleep(0)
             await asyncio.wait({task})
             await asyncio.wait_for(request.closed.wait(), 5)
-        assert engine._endpoint is not None
-        assert engine._endpoint._transport is not None
-        assert not engine._endpoint._relay._tasks
-        assert not engine._endpoint._transport._pool._pool.connections
+        (member,) = engine.members
+        assert member.server._transport is not None
+        assert not member.server._relay._tasks
+        assert not member.server._transport._pool.connections
 
 
 async def test_a_connection_is_used_again_after_a_whole_answer() -> None:
@@ -185,7 +185,6 @@ async def expect_failure(engine: RemoteEngine) -> EngineError:
 async def test_a_dead_port_is_quick_and_used_again_soon_after_it_lives() -> None:
     port = unused_port()
     async with asking.engine(f"http://127.0.0.1:{port}") as engine:
-        await engine.ready()
         for _ in range(20):
             start = time.perf_counter()
             error = await expect_failure(engine)

@@ -1,0 +1,121 @@
+"""What goes wrong below HTTP, in the user's words.
+
+The messages are ours throughout: those of the libraries may hold addresses with passwords.
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import httpcore2 as httpcore
+
+from monkeycode_lsp.errors import EngineError, EngineUnavailableError, StreamBrokenError
+
+CONNECT_S = 3.0
+"""Longest wait for a connection, TLS included: what takes longer is no place for a keystroke."""
+
+_WANT_OURS = frozenset({"TLSV13_ALERT_CERTIFICATE_REQUIRED", "SSLV3_ALERT_HANDSHAKE_FAILURE", "SSLV3_ALERT_BAD_CERTIFICATE"})
+_REFUSE_OURS = frozenset({"TLSV1_ALERT_UNKNOWN_CA", "SSLV3_ALERT_CERTIFICATE_UNKNOWN", "SSLV3_ALERT_CERTIFICATE_EXPIRED"})
+"""Why a server that asks who we are ends the connection."""
+_PROXY_WANTS_PASSWORD = 407
+
+
+@contextmanager
+def translated(base: str) -> Iterator[None]:
+    """Errors of httpcore as ours."""
+    try:
+        yield
+    except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException, httpcore.ProxyError) as exc:
+        raise _ours(exc, base) from exc
+    except (httpcore.UnsupportedProtocol, UnicodeError) as exc:
+        raise EngineUnavailableError(f"The address {base} cannot be used.", remedy="Correct `url` in `remote.endpoints`.") from exc
+
+
+def _ours(exc: Exception, base: str) -> EngineError:
+    refused = _tls(exc)
+    if isinstance(exc, httpcore.ProxyError):
+        return _by_proxy(exc, base)
+    if isinstance(exc, httpcore.LocalProtocolError):
+        return EngineUnavailableError(
+            f"A request to {base} cannot be written.",
+            remedy="Check `headers`, `apiKey` and `url` in `remote.endpoints` for odd characters.",
+        )
+    if refused is not None and refused.reason in _WANT_OURS | _REFUSE_OURS:
+        return _identity(refused, base)
+    if isinstance(exc, httpcore.ConnectError | httpcore.ConnectTimeout):
+        return _not_connected(exc, refused, base)
+    return StreamBrokenError(f"The server at {base} broke the connection off.")
+
+
+def _by_proxy(exc: httpcore.ProxyError, base: str) -> EngineError:
+    remedy = "Check HTTPS_PROXY, HTTP_PROXY and NO_PROXY."
+    if exc.args == (_PROXY_WANTS_PASSWORD,):
+        return EngineUnavailableError(f"The proxy on the way to {base} wants another user name or password.", remedy=remedy)
+    if exc.args:
+        return EngineUnavailableError(f"The proxy refuses to connect us to {base} (HTTP {exc.args[0]}).", remedy=remedy)
+    return EngineUnavailableError(f"The proxy on the way to {base} cannot be reached or does not answer as one.", remedy=remedy)
+
+
+def _identity(refused: ssl.SSLError, base: str) -> EngineError:
+    if refused.reason in _WANT_OURS:
+        return EngineUnavailableError(
+            f"The server at {base} wants a certificate that says who you are.",
+            remedy="Set `clientCert` and `clientKey` of the endpoint in `remote.endpoints`.",
+        )
+    return EngineUnavailableError(
+        f"The server at {base} does not take your certificate.", remedy="Check `clientCert` of the endpoint in `remote.endpoints`."
+    )
+
+
+def _not_connected(exc: Exception, refused: ssl.SSLError | None, base: str) -> EngineError:
+    if isinstance(refused, ssl.SSLCertVerificationError):
+        return _untrusted(refused, base)
+    if isinstance(exc, httpcore.ConnectTimeout):
+        return EngineUnavailableError(
+            f"{base} cannot be reached: no connection after {CONNECT_S:g} seconds.",
+            remedy="Check the network, and `url` in `remote.endpoints`.",
+        )
+    if refused is not None:
+        return EngineUnavailableError(
+            f"The server at {base} does not speak TLS as we do.",
+            remedy="Check in `remote.endpoints` whether `url` should begin with http: or https:.",
+        )
+    return EngineUnavailableError(f"Nothing answers at {base}.", remedy="Start the server there, or correct `url` in `remote.endpoints`.")
+
+
+def _untrusted(refused: ssl.SSLCertVerificationError, base: str) -> EngineError:
+    match refused.verify_code:  # OpenSSL's numbers
+        case 10:
+            return EngineUnavailableError(
+                f"The certificate of {base} has expired.", remedy="Have it renewed at the server, and check the date of this machine."
+            )
+        case 9:
+            return EngineUnavailableError(
+                f"The certificate of {base} is not valid yet.", remedy="Check the date of this machine and of the server."
+            )
+        case 62 | 64:
+            return EngineUnavailableError(
+                f"The certificate of {base} was made out to another name.",
+                remedy="Use in `url` of `remote.endpoints` the name that the certificate holds, or have one made for this name.",
+            )
+        case 18:
+            return EngineUnavailableError(
+                f"The certificate of {base} is not trusted: the server signed it itself.",
+                remedy="Set `caFile` of the endpoint in `remote.endpoints` to a PEM file with this very certificate.",
+            )
+        case _:
+            return EngineUnavailableError(
+                f"The certificate of {base} is not trusted: {refused.verify_message}.",
+                remedy="Set `caFile` of the endpoint in `remote.endpoints` to the certificate of your authority.",
+            )
+
+
+def _tls(exc: BaseException) -> ssl.SSLError | None:
+    cause: BaseException | None = exc
+    while cause is not None:
+        if isinstance(cause, ssl.SSLError):
+            return cause
+        cause = cause.__cause__ or cause.__context__
+    return None

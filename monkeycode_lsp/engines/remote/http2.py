@@ -1,0 +1,274 @@
+"""Several requests at once over one connection: HTTP/2, by the state machine of `h2` over a wire of our own.
+
+The HTTP library's own HTTP/2 never resets the stream of a request that was given up, so the server
+computes on, and both sides soon disagree about how many streams are open.  Here giving up is one step
+without a wait: the stream is reset, and the connection serves on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncGenerator, Iterable
+from time import monotonic
+
+import h2.config
+import h2.connection
+import h2.events
+import h2.exceptions
+import h2.settings
+import httpcore2 as httpcore
+from h2.errors import ErrorCodes
+
+from monkeycode_lsp.engines.remote.wires import Wire
+
+_WINDOW = 1_048_576
+"""Bytes of one answer that the server may send before we have read any."""
+_PIECE = 65_536
+_QUIET_S = 1.0
+"""After how long a silence a stream that is given up casts doubt on its connection."""
+_FRAME_HEAD, _GOAWAY = 9, 7
+
+Headers = list[tuple[bytes, bytes]]
+
+
+class Stream:
+    """One request and its answer: httpcore's response, by another way.
+
+    The mutable state is what has arrived; it changes in its session's reader, `aiter_stream` and `aclose`.
+    """
+
+    def __init__(self, session: Session, number: int) -> None:
+        self.number = number
+        self.status = 0
+        """0: the head is not there yet."""
+        self.headers: Headers = []
+        self.extensions = {"network_stream": session.wire}
+        self.over = False
+        self.error: Exception | None = None
+        self.data: deque[tuple[bytes, int]] = deque()
+        """Pieces, and what each counts in flow control."""
+        self.n_received_before = 0
+        """Bytes that had arrived over the connection when this was asked."""
+        self.asked_at = monotonic()
+        self._session = session
+        self._news = asyncio.Event()
+
+    async def aiter_stream(self) -> AsyncGenerator[bytes, None]:
+        """The body, as it arrives."""
+        while True:
+            while self.data:
+                piece, n_counted = self.data.popleft()
+                self._session.taken(self, n_counted)
+                if piece:
+                    yield piece
+            if self.over:
+                if self.error is not None:
+                    raise self.error
+                return
+            await self.news()
+
+    async def head(self) -> None:
+        """Wait for the status."""
+        while not self.status:
+            if self.error is not None:
+                raise self.error
+            if self.over:
+                raise httpcore.RemoteProtocolError
+            await self.news()
+
+    async def news(self) -> None:
+        """Wait until something has changed."""
+        self._news.clear()
+        await self._news.wait()
+
+    def wake(self) -> None:
+        """Something has changed."""
+        self._news.set()
+
+    def end(self, error: Exception | None = None) -> None:
+        """Nothing more will come."""
+        if not self.over:
+            self.over, self.error = True, error
+        self.wake()
+
+    async def aclose(self) -> None:
+        """Give up what has not come yet."""
+        self._session.drop(self)
+
+
+class Session:
+    """One connection.
+
+    The mutable state is `h2`'s, the streams that are open, and whether the connection is good for more
+    of them; it changes in the reader's task, `ask`, `taken` and `drop`, never across a wait.
+    """
+
+    def __init__(self, wire: Wire) -> None:
+        self.wire = wire
+        self.used_at = monotonic()
+        self._h2 = h2.connection.H2Connection(h2.config.H2Configuration(client_side=True, header_encoding=None))
+        self._h2.update_settings({h2.settings.SettingCodes.ENABLE_PUSH: 0, h2.settings.SettingCodes.INITIAL_WINDOW_SIZE: _WINDOW})
+        self._h2.initiate_connection()
+        self._h2.increment_flow_control_window(16 * _WINDOW)
+        self._streams: dict[int, Stream] = {}
+        self._unread = b""
+        self._leaving = False
+        """The server takes no more requests here."""
+        self._heard = 0
+        """Bytes that must have arrived before the connection is trusted again."""
+        self._flush()
+        self._reader = asyncio.create_task(self._read())
+
+    @property
+    def over(self) -> bool:
+        return self.wire.over
+
+    @property
+    def idle(self) -> bool:
+        return not self._streams
+
+    @property
+    def has_room(self) -> bool:
+        """Whether one more request may begin here."""
+        trusted = self.wire.n_received >= self._heard
+        n_streams = self._h2.open_outbound_streams
+        return trusted and not self.over and not self._leaving and n_streams < self._h2.remote_settings.max_concurrent_streams
+
+    async def ask(self, head: Headers, body: bytes | None) -> Stream:
+        """The answer, once its head is there.  Whoever is cancelled leaves a stream that is reset."""
+        number = self._h2.get_next_available_stream_id()
+        stream = self._streams[number] = Stream(self, number)
+        stream.n_received_before = self.wire.n_received
+        try:
+            self._h2.send_headers(number, head, end_stream=not body)
+            self._flush()
+            if body:
+                await self._send(stream, body)
+            await stream.head()
+        except BaseException as exc:
+            self.drop(stream)
+            if isinstance(exc, h2.exceptions.ProtocolError):
+                raise httpcore.LocalProtocolError from exc
+            raise
+        return stream
+
+    def taken(self, stream: Stream, n_counted: int) -> None:
+        """So much of what the server sent has been read: it may send as much more."""
+        if n_counted and not self.over:
+            self._h2.acknowledge_received_data(n_counted, stream.number)
+            self._flush()
+
+    def drop(self, stream: Stream) -> None:
+        """Nobody waits for this stream any more."""
+        if self._streams.pop(stream.number, None) is None:
+            return
+        self.used_at = monotonic()
+        unread, stream.data = sum(n_counted for _, n_counted in stream.data), deque()
+        whole = stream.over and stream.error is None
+        stream.end(httpcore.RemoteProtocolError())
+        if self.over:
+            return
+        self.taken(stream, unread)
+        try:
+            self._h2.reset_stream(stream.number, ErrorCodes.CANCEL)
+        except h2.exceptions.ProtocolError:  # it had ended, or never began
+            pass
+        if not whole and self.wire.n_received == stream.n_received_before and monotonic() - stream.asked_at > _QUIET_S:
+            self._h2.ping(b"monkeyc?")  # perhaps nobody is there any more: the answer to this tells
+            self._heard = self.wire.n_received + 1
+        self._flush()
+        if self._leaving and not self._streams:
+            self.wire.abort()
+
+    async def aclose(self) -> None:
+        """End every stream and the connection."""
+        if not self.over:
+            self._h2.close_connection()
+            self._flush()
+        self.wire.abort()
+        self._reader.cancel()
+        await asyncio.wait({self._reader})
+
+    async def _send(self, stream: Stream, body: bytes) -> None:
+        rest = memoryview(body)
+        while rest and not stream.over:
+            n_allowed = min(self._h2.local_flow_control_window(stream.number), self._h2.max_outbound_frame_size, len(rest))
+            if n_allowed <= 0:
+                await stream.news()
+                continue
+            piece, rest = rest[:n_allowed], rest[n_allowed:]
+            self._h2.send_data(stream.number, bytes(piece), end_stream=not rest)
+            self._flush()
+            await self.wire.room()
+
+    def _flush(self) -> None:
+        data = self._h2.data_to_send()
+        if not self.over:
+            self.wire.put(data)
+
+    # What the server sends
+
+    async def _read(self) -> None:
+        error: Exception = httpcore.RemoteProtocolError()
+        try:
+            while data := await self.wire.read(_PIECE):
+                for frame in self._frames(data):
+                    self._frame(frame)
+                self._flush()
+        except httpcore.NetworkError as exc:
+            error = exc
+        except (h2.exceptions.H2Error, ValueError, IndexError) as exc:  # what it sent is not HTTP/2
+            error.__cause__ = exc
+        finally:
+            self.wire.abort()
+            for stream in self._streams.values():
+                stream.end(error)
+
+    def _frames(self, data: bytes) -> Iterable[bytes]:
+        self._unread += data
+        while len(self._unread) >= _FRAME_HEAD:
+            size = _FRAME_HEAD + int.from_bytes(self._unread[:3])
+            if len(self._unread) < size:
+                if size > _FRAME_HEAD + self._h2.max_inbound_frame_size:
+                    raise ValueError
+                return
+            frame, self._unread = self._unread[:size], self._unread[size:]
+            yield frame
+
+    def _frame(self, frame: bytes) -> None:
+        if frame[3] == _GOAWAY:  # `h2` would take nothing more after it, yet the streams that it spares go on
+            self._go_away(last=int.from_bytes(frame[_FRAME_HEAD : _FRAME_HEAD + 4]) & 0x7FFFFFFF)
+            return
+        for event in self._h2.receive_data(frame):
+            self._event(event)
+
+    def _go_away(self, last: int) -> None:
+        self._leaving = True
+        for stream in self._streams.values():
+            if stream.number > last:  # it was not begun there: safe to ask again
+                stream.end(httpcore.RemoteProtocolError())
+        if not self._streams:
+            self.wire.abort()
+
+    def _event(self, event: h2.events.Event) -> None:
+        if isinstance(event, h2.events.WindowUpdated | h2.events.RemoteSettingsChanged):
+            for waiting in self._streams.values():
+                waiting.wake()
+            return
+        number = getattr(event, "stream_id", None)
+        stream = self._streams.get(number) if isinstance(number, int) else None
+        if stream is None:
+            return
+        if isinstance(event, h2.events.ResponseReceived):
+            fields = [(bytes(name), bytes(value)) for name, value in event.headers or ()]
+            stream.headers = [(name, value) for name, value in fields if not name.startswith(b":")]
+            stream.status = next((int(value) for name, value in fields if name == b":status"), 0)
+            stream.wake()
+        elif isinstance(event, h2.events.DataReceived):
+            stream.data.append((event.data or b"", event.flow_controlled_length or 0))
+            stream.wake()
+        elif isinstance(event, h2.events.StreamEnded):
+            stream.end()
+        elif isinstance(event, h2.events.StreamReset):
+            stream.end(httpcore.RemoteProtocolError())

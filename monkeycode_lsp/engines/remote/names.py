@@ -1,0 +1,62 @@
+"""From a server's name to its numeric addresses, on threads of our own.
+
+The event loop would ask on its shared threads, and those are waited for when the process ends: a name
+service that hangs would keep it alive.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import socket
+
+from monkeycode_lsp import threads
+
+_MOST = 6
+
+
+class Names:
+    """Looks names up, each on one thread at a time.
+
+    The mutable state is what is being looked up; it changes in `resolve` and `close`.
+    """
+
+    def __init__(self) -> None:
+        self._asked: dict[str, asyncio.Task[list[str]]] = {}
+
+    async def resolve(self, host: str) -> list[str]:
+        """The best address first.  Raises `OSError` where the name is not known."""
+        if _is_number(host):
+            return [host]
+        asked = self._asked.get(host)
+        if asked is None:
+            asked = self._asked[host] = asyncio.create_task(threads.run(f"name {host}", lambda: _look_up(host)))
+            asked.add_done_callback(lambda task: self._answered(host, task))
+        return await asyncio.shield(asked)
+
+    def close(self) -> None:
+        """Wait for none of them."""
+        for asked in self._asked.values():
+            asked.cancel()
+
+    def _answered(self, host: str, task: asyncio.Task[list[str]]) -> None:
+        self._asked.pop(host, None)
+        if not task.cancelled():
+            task.exception()  # whoever waited may have gone
+
+
+def _is_number(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        return False
+    return True
+
+
+def _look_up(host: str) -> list[str]:
+    try:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+        numbers = [socket.getnameinfo(place, socket.NI_NUMERICHOST | socket.NI_NUMERICSERV)[0] for *_, place in found]
+    except UnicodeError as exc:  # a name that can be none
+        raise OSError(str(exc)) from None
+    return list(dict.fromkeys(numbers))[:_MOST]

@@ -1,0 +1,179 @@
+"""Opens wires to one server, through its proxy where there is one: name, TCP, tunnel and TLS in one go.
+
+httpcore is handed wires that need nothing more, so one can be opened before it is needed, and every
+step can be cancelled without leaving a socket behind.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Iterable
+from typing import Any
+
+import h11
+import httpcore2 as httpcore
+import msgspec
+
+from monkeycode_lsp.engines.remote.names import Names
+from monkeycode_lsp.engines.remote.proxy import Proxy
+from monkeycode_lsp.engines.remote.wires import Wire
+
+_STAGGER_S = 0.25
+"""How long an address of a name is tried alone before the next is tried beside it."""
+_PIECE = 65_536
+
+
+class Route(msgspec.Struct, frozen=True):
+    """The way to a server."""
+
+    host: str
+    port: int
+    context: ssl.SSLContext | None = None
+    """For TLS with the server; None: not encrypted."""
+    via: Proxy | None = None
+    via_context: ssl.SSLContext | None = None
+    """For TLS with the proxy."""
+
+
+class Network(httpcore.AsyncNetworkBackend):
+    """Opens wires along one route.
+
+    The mutable state is the wire that was opened before it was needed; it changes in `keep`,
+    `connect_tcp` and `close` only.
+    """
+
+    def __init__(self, route: Route, *, within_s: float) -> None:
+        self._route = route
+        self._within_s = within_s
+        self._names = Names()
+        self._spare: Wire | None = None
+
+    @property
+    def prepared(self) -> bool:
+        """Whether a wire lies ready."""
+        return self._spare is not None and not self._spare.over
+
+    def keep(self, wire: Wire) -> None:
+        """Let whoever connects next have `wire`."""
+        if self._spare is not None:
+            self._spare.abort()
+        self._spare = wire
+
+    async def connect_tcp(
+        self,
+        host: str,  # noqa: ARG002 - there is one route
+        port: int,  # noqa: ARG002 - as above
+        timeout: float | None = None,  # noqa: ARG002 - the limit covers more than this step
+        local_address: str | None = None,  # noqa: ARG002 - nobody sets it
+        socket_options: Iterable[Any] | None = None,  # noqa: ARG002 - nobody sets it
+    ) -> httpcore.AsyncNetworkStream:
+        """The wire that lies ready, or a new one."""
+        spare, self._spare = self._spare, None
+        if spare is not None and not spare.over:
+            return spare
+        return await self.open()
+
+    async def open(self) -> Wire:
+        """A new wire.  Raises httpcore's errors for what does not connect."""
+        route, wire = self._route, None
+        try:
+            async with asyncio.timeout(self._within_s):
+                wire = await self._tcp()
+                if route.via is not None:
+                    await self._pass(wire, route.via)
+                if route.context is not None:
+                    await wire.secure(route.context, route.host, self._within_s)
+        except BaseException as exc:
+            if wire is not None:
+                wire.abort()
+            if isinstance(exc, TimeoutError):
+                raise httpcore.ConnectTimeout from exc
+            if isinstance(exc, OSError | ValueError):
+                raise httpcore.ConnectError from exc
+            raise
+        return wire
+
+    def close(self) -> None:
+        """Forget the wire that lies ready, and any name that is being looked up."""
+        self._names.close()
+        if self._spare is not None:
+            self._spare.abort()
+            self._spare = None
+
+    async def _tcp(self) -> Wire:
+        via = self._route.via
+        host, port = (self._route.host, self._route.port) if via is None else (via.host, via.port)
+        try:
+            return await _first(await self._names.resolve(host), port)
+        except OSError as exc:
+            if via is not None and not isinstance(exc, TimeoutError):
+                raise httpcore.ProxyError from exc
+            raise
+
+    async def _pass(self, wire: Wire, via: Proxy) -> None:
+        """Get past the proxy: encrypted where it wants that, and by a tunnel to a server that we speak TLS with."""
+        if self._route.via_context is not None:
+            try:
+                await wire.secure(self._route.via_context, via.host, self._within_s)
+            except (OSError, ValueError) as exc:
+                raise httpcore.ProxyError from exc
+        if self._route.context is not None:
+            await _tunnel(wire, self._route, via.authorization)
+
+
+async def _tunnel(wire: Wire, route: Route, authorization: str) -> None:
+    target = f"[{route.host}]:{route.port}" if ":" in route.host else f"{route.host}:{route.port}"
+    headers = [("Host", target), *([("Proxy-Authorization", authorization)] if authorization else [])]
+    http = h11.Connection(h11.CLIENT)
+    try:
+        for event in (h11.Request(method="CONNECT", target=target, headers=headers), h11.EndOfMessage()):
+            await wire.write(http.send(event) or b"")
+        while (reply := http.next_event()) is h11.NEED_DATA or isinstance(reply, h11.InformationalResponse):
+            if reply is h11.NEED_DATA:
+                http.receive_data(await wire.read(_PIECE))
+    except (h11.ProtocolError, httpcore.NetworkError, UnicodeError) as exc:
+        raise httpcore.ProxyError from exc
+    status = reply.status_code if isinstance(reply, h11.Response) else 0
+    if status not in range(200, 300):
+        raise httpcore.ProxyError(status)
+
+
+async def _first(numbers: list[str], port: int) -> Wire:
+    """A wire to whichever address answers first; each gets a small start over the next.  Raises the last `OSError`."""
+    if len(numbers) == 1:
+        return await _wire(numbers[0], port)
+    tries: set[asyncio.Task[Wire]] = set()
+    error = OSError("no address")
+    waiting = list(reversed(numbers))
+    try:
+        while waiting or tries:
+            if waiting:
+                tries.add(asyncio.create_task(_wire(waiting.pop(), port)))
+            done, tries = await asyncio.wait(tries, timeout=_STAGGER_S if waiting else None, return_when=asyncio.FIRST_COMPLETED)
+            good = [attempt.result() for attempt in done if attempt.exception() is None]
+            for surplus in good[1:]:
+                surplus.abort()
+            if good:
+                return good[0]
+            for attempt in done:
+                failure = attempt.exception()
+                if not isinstance(failure, OSError):
+                    attempt.result()
+                else:
+                    error = failure
+    finally:
+        for attempt in tries:
+            attempt.add_done_callback(_dropped)
+            attempt.cancel()
+    raise error
+
+
+def _dropped(attempt: asyncio.Task[Wire]) -> None:
+    if not attempt.cancelled() and attempt.exception() is None:
+        attempt.result().abort()
+
+
+async def _wire(number: str, port: int) -> Wire:
+    _, wire = await asyncio.get_running_loop().create_connection(Wire, number, port)
+    return wire

@@ -1,0 +1,99 @@
+"""Which member of a pool is asked next.  Pure: it reads members and changes nothing.
+
+Trusted ones first; a document stays with the server that has its text in the KV cache, unless that one has much more
+to do than another; else who has the fewest asks for its weight.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Collection, Iterable, Sequence
+
+from monkeycode_lsp.engines.remote.member import Member, Standing
+from monkeycode_lsp.errors import EngineError, EngineUnavailableError
+
+_LOYALTY = 2.0
+"""So many asks more, by weight, its server may have before a document goes elsewhere: reading a prompt anew costs about as much."""
+_N_SESSIONS = 512
+
+
+class Sessions:
+    """Which member served each document last."""
+
+    # The mutable state is that table, the least used ones first; it changes in `served` only.
+
+    def __init__(self) -> None:
+        self._members: OrderedDict[str, Member] = OrderedDict()
+
+    def member(self, session: str) -> Member | None:
+        return self._members.get(session) if session else None
+
+    def served(self, session: str, member: Member) -> None:
+        if not session:
+            return
+        self._members[session] = member
+        self._members.move_to_end(session)
+        if len(self._members) > _N_SESSIONS:
+            self._members.popitem(last=False)
+
+
+def usable(members: Iterable[Member], avoid: Collection[Member] = ()) -> list[Member]:
+    """Those that an ask may go to, all of one standing: the best that there is."""
+    found: list[Member] = []
+    best = Standing.LEFT_OUT
+    for member in members:
+        if member in avoid or member.is_resting:
+            continue
+        standing = member.standing
+        if standing < best:
+            best, found = standing, []
+        if standing == best:
+            found.append(member)
+    return found
+
+
+def n_places(member: Member, *, limit: int, urgent: bool) -> int:
+    """How many asks a member of several may have.
+
+    What nobody waits for leaves the last place free: it is held for seconds, and who types would notice.
+    """
+    if member.standing is not Standing.GOOD:
+        return 1
+    return limit if urgent else max(1, limit - 1)
+
+
+def choose(
+    members: Sequence[Member], *, limit: int, urgent: bool = True, preferred: Member | None = None, avoid: Collection[Member] = ()
+) -> Member | None:
+    """The member that gets the next ask; None: all that may be asked have enough to do."""
+    if len(members) == 1:  # there is nothing to choose, and no other one to spare it for
+        (only,) = members
+        most = limit if urgent else max(1, limit - 1)
+        return only if only.n_asked < most and only not in avoid and not only.is_resting else None
+    free = [member for member in usable(members, avoid) if member.n_asked < n_places(member, limit=limit, urgent=urgent)]
+    if not free:
+        return None
+    least = min(free, key=_load)
+    if preferred in free and preferred.n_asked / preferred.weight - least.n_asked / least.weight <= _LOYALTY:
+        return preferred
+    return least
+
+
+def unusable(members: Iterable[Member]) -> EngineError:
+    """Why none of them can be asked: what the first one said last."""
+    for member in members:
+        error = member.server.backoff.error or member.error
+        if error is not None:
+            return error.with_traceback(None)
+    return EngineUnavailableError("No endpoint of `remote.endpoints` can be asked now.", remedy="Try again in a moment.")
+
+
+def catch_up(member: Member, members: Iterable[Member]) -> None:
+    """One that was away does not get all asks until it has served as many as the others."""
+    shares = [other.n_served / other.weight for other in members if other is not member and other.is_good]
+    if shares:
+        member.n_served = max(member.n_served, min(shares) * member.weight)
+
+
+def _load(member: Member) -> tuple[float, float]:
+    return member.n_asked / member.weight, member.n_served / member.weight

@@ -1,0 +1,94 @@
+"""Looks at members that are not trusted, so that they are used again soon after they are back, and no ask is risked on them.
+
+Only while the engine is used: an editor that is left open overnight asks nobody anything.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from monkeycode_lsp.engines.remote.member import Member, Standing
+from monkeycode_lsp.engines.remote.roster import Roster
+from monkeycode_lsp.errors import EngineError, EngineRefusedError
+
+FIRST_S = 0.5
+LONGEST_S = 5.0
+_LOOK_S = 3.0
+"""Longest wait for one look: with the longest pause, a server is used again less than ten seconds after it is back."""
+USED_S = 60.0
+"""The engine counts as used so long after an ask."""
+
+
+class Prober:
+    """Of one pool."""
+
+    # The mutable state is one task for each member that is watched, the looks that run, each member's next pause, and the
+    # time of the last ask.
+
+    def __init__(
+        self, members: Sequence[Member], roster: Roster, *, clock: Callable[[], float], came_back: Callable[[Member], None]
+    ) -> None:
+        self._members = members
+        self._roster = roster
+        self._clock = clock
+        self._came_back = came_back
+        self._used_at = clock()
+        self._pauses: dict[Member, float] = {}
+        self._watching: dict[Member, asyncio.Task[None]] = {}
+        self._looks: set[asyncio.Task[None]] = set()
+
+    def used(self) -> None:
+        """The engine is asked: those that are not trusted are worth watching."""
+        self._used_at = self._clock()
+        for member in self._members:
+            if member.standing is Standing.SUSPECT and member not in self._watching:
+                self._watching[member] = task = asyncio.create_task(self._watch(member))
+                task.add_done_callback(lambda _, member=member: self._watching.pop(member))  # type: ignore[misc]  # mypy knows no lambda defaults
+
+    def answered(self, member: Member) -> None:
+        """It has answered an ask, not only a look: it is really back."""
+        self._pauses.pop(member, None)
+
+    async def aclose(self) -> None:
+        for task in self._watching.values():
+            task.cancel()
+        for look in self._looks:
+            if not look.cancelling():  # twice is once too often for the connection inside
+                look.cancel()
+        if tasks := {*self._watching.values(), *self._looks}:
+            await asyncio.wait(tasks)
+
+    async def _watch(self, member: Member) -> None:
+        while self._clock() < self._used_at + USED_S:
+            pause = self._pauses.get(member, FIRST_S)
+            self._pauses[member] = min(LONGEST_S, 2 * pause)
+            await asyncio.sleep(max(pause, member.server.backoff.left_s))
+            if member.standing is not Standing.SUSPECT:
+                return
+            if member.model is None:
+                await asyncio.wait({self._roster.ask(member)})
+            else:
+                await self._look(member)
+
+    async def _look(self, member: Member) -> None:
+        look = asyncio.create_task(self._see(member))
+        self._looks.add(look)
+        look.add_done_callback(self._looks.discard)
+        await asyncio.wait({look}, timeout=_LOOK_S)
+        if not look.done():
+            look.cancel()
+            await asyncio.wait({look})
+
+    async def _see(self, member: Member) -> None:
+        """Its health page, or its models; any answer but a complaint will do."""
+        try:
+            if await member.server.look("/health") is None:
+                await member.server.look("/v1/models")
+        except EngineRefusedError:
+            pass  # it is there; whether it takes an ask, only an ask can tell
+        except EngineError as exc:
+            member.failed(exc)
+            return
+        member.came_back()
+        self._came_back(member)

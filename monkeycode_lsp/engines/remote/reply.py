@@ -1,0 +1,78 @@
+"""A response: its head, and its body as it arrives."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Any, Protocol
+
+from monkeycode_lsp.engines.remote import head
+from monkeycode_lsp.engines.remote.failures import translated
+from monkeycode_lsp.engines.remote.unpacking import Unpacking
+
+MAX_BODY_BYTES = 1_048_576
+
+
+class Response(Protocol):
+    """What either version of HTTP gives once the head of a response has come."""
+
+    status: int
+    headers: list[tuple[bytes, bytes]]
+    extensions: Any
+    """`network_stream`: the wire."""
+
+    def aiter_stream(self) -> AsyncGenerator[bytes, None]:
+        """The body as it arrives."""
+        ...
+
+    async def aclose(self) -> None:
+        """Give up what has not come yet."""
+        ...
+
+
+class Reply:
+    """A response whose head has come.  Close it: that closes the connection, or resets the stream, if the body is not over."""
+
+    def __init__(self, response: Response, base: str) -> None:
+        self._headers = {name.lower(): value.decode("latin-1") for name, value in response.headers}
+        self.status = response.status
+        self.retry_after = self._headers.get(b"retry-after", "")
+        self._response = response
+        self._base = base
+
+    @property
+    def head(self) -> head.Head:
+        """What stands around the answer."""
+        wire = self._response.extensions["network_stream"]
+        tls = wire.get_extra_info("ssl_object")
+        certificate = tls.getpeercert() if tls is not None else None
+        return head.read(self.status, self._headers.get(b"date", ""), sockname=wire.get_extra_info("sockname"), certificate=certificate)
+
+    async def pieces(self) -> AsyncGenerator[bytes, None]:
+        """The body as it arrives, unpacked where it was compressed."""
+        coding = self._headers.get(b"content-encoding", "")
+        unpacking = Unpacking(self._base, coding) if coding else None
+        with translated(self._base):
+            async with aclosing(self._response.aiter_stream()) as pieces:
+                async for piece in pieces:
+                    if unpacking is None:
+                        yield piece
+                        continue
+                    for unpacked in unpacking.feed(piece):
+                        yield unpacked
+        if unpacking is not None:
+            unpacking.end()
+
+    async def body(self) -> bytes:
+        """The whole body, as far as we are willing to hold it."""
+        body = bytearray()
+        async with aclosing(self.pieces()) as pieces:
+            async for piece in pieces:
+                body += piece
+                if len(body) > MAX_BODY_BYTES:
+                    break
+        return bytes(body)
+
+    async def aclose(self) -> None:
+        """See the class."""
+        await self._response.aclose()
