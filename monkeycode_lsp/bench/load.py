@@ -17,6 +17,7 @@ from monkeycode_lsp.bench import backend_process, overhead
 from monkeycode_lsp.bench.backend_process import BackendProcess
 from monkeycode_lsp.bench.load_arrivals import arrivals
 from monkeycode_lsp.bench.load_cancels import cancels
+from monkeycode_lsp.bench.load_endurance import endurance
 from monkeycode_lsp.bench.load_failover import failover
 from monkeycode_lsp.bench.load_report import STRAIGHT, THROUGH, Part, Report
 from monkeycode_lsp.bench.load_saturation import saturation
@@ -29,6 +30,7 @@ PARTS: dict[str, Callable[[Stage], Awaitable[Part]]] = {
     "saturation": saturation,
     "cancels": cancels,
     "failover": failover,
+    "endurance": endurance,
 }
 OWN = "our own, which answers after 250 ms"
 _LOOK_S = 1.0
@@ -49,7 +51,7 @@ async def run(
         say("starting servers")
         async with Editors.running(plan.servers, [settings]) as editors:
             stage = Stage(plan, settings, backend, editors, {THROUGH: editors, STRAIGHT: straight}, numbers(), say)
-            await asyncio.gather(*(editors.ask(who, next(stage.numbers)) for who in range(plan.servers)))  # imports and connects
+            await asyncio.gather(*(editor.warm_up(stage.numbers) for editor in editors.all))
             for name, measure in PARTS.items():
                 if name in only or not only:
                     say(name)

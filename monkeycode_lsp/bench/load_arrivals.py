@@ -10,7 +10,7 @@ from monkeycode_lsp.bench import load_report
 from monkeycode_lsp.bench.load_report import STRAIGHT, THROUGH, Part, Told
 from monkeycode_lsp.bench.load_stage import STEADY, Ask, Stage, play
 
-SLICE_S = 2.5
+SLICE_S = 1.25
 """The ways take turns so often, because the machine is never equally busy for long."""
 _SEED = 5
 
@@ -35,14 +35,13 @@ async def arrivals(stage: Stage) -> Part:
     plan, draw = stage.plan, random.Random(_SEED)  # noqa: S311 - the same arrivals in every run
     if stage.backend is not None:
         await stage.backend.pace(STEADY)
-    told: dict[str, list[Told]] = {THROUGH: [], STRAIGHT: []}
+    slices: list[dict[str, list[Told]]] = []
     for seconds, order in turns(plan.seconds):
         asks = list(schedule(plan.rate, seconds, plan.servers, draw)) or [Ask(0.0, 0)]
-        for way in order:
-            told[way] += await play(asks, stage.ways[way], stage.numbers)
+        slices.append({way: await play(asks, stage.ways[way], stage.numbers) for way in order})
     return Part(
         "arrivals",
         f"{plan.rate:g} asks a second from {plan.servers} editors, each at a new place, whatever became of those before.",
-        {way: load_report.spread(of_one) for way, of_one in told.items()},
-        load_report.arrivals(told, judged=stage.backend is not None),
+        {way: load_report.spread([one for part in slices for one in part[way]]) for way in (THROUGH, STRAIGHT)},
+        load_report.arrivals(slices, judged=stage.backend is not None),
     )

@@ -12,7 +12,6 @@ from monkeycode_lsp.bench.figures import Spread
 from monkeycode_lsp.bench.load_report import THROUGH, Part
 from monkeycode_lsp.bench.load_stage import SLOW, Stage
 from monkeycode_lsp.bench.load_ways import Editor
-from monkeycode_lsp.client import ClientError
 
 SHORTEST_S, LONGEST_S = 0.005, 0.2
 MOST_EDITORS = 4
@@ -58,17 +57,8 @@ async def _cancel(stage: Stage, editor: Editor, wait_s: float) -> Cancelled:
     backend = stage.backend
     assert backend is not None  # noqa: S101 - looked at by the caller
     number = next(stage.numbers)
-    uri = editor.take()
-    request, reply, _ = editor.send(uri, number)
-    await asyncio.sleep(wait_s)
-    cancelled_at = time.monotonic()
-    editor.client.notify("$/cancelRequest", {"id": request})
-    try:
-        async with asyncio.timeout(_PATIENCE_S):
-            await reply
-    except (ClientError, TimeoutError):
-        pass  # an error is the right answer to a cancelled request
-    editor.give(uri)
+    cancelled_at: list[float] = []
+    await editor.ask_and_cancel(number, wait_s, lambda: cancelled_at.append(time.monotonic()))
     await backend.until(lambda: number in backend.closed, _PATIENCE_S)
     closed = backend.closed.get(number)
-    return Cancelled(None if closed is None else (closed - cancelled_at) * 1e3, number in backend.seen)
+    return Cancelled(None if closed is None else (closed - cancelled_at[0]) * 1e3, number in backend.seen)

@@ -36,8 +36,7 @@ async def failover(stage: Stage) -> Part:
         steady, mortal = [await stack.enter_async_context(running(overhead.ANSWER, STEADY)) for _ in range(2)]
         endpoints = [msgspec.structs.replace(stage.endpoint, url=backend.url) for backend in (mortal, steady)]
         editors = await stack.enter_async_context(Editors.running(n_editors, endpoints))
-        for who in range(n_editors):
-            await editors.ask(who, next(stage.numbers))
+        await asyncio.gather(*(editor.warm_up(stage.numbers) for editor in editors.all))
         asks = list(schedule(rate, seconds, n_editors, draw))
         playing = asyncio.create_task(play(asks, editors, stage.numbers))
         await asyncio.sleep(ALIVE * seconds)

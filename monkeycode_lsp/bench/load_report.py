@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
@@ -17,6 +18,8 @@ SATURATION_SHARE = 0.95
 CLOSED_MS = 200.0
 MOST_LOST = 1.0
 BACK_S = 10.0
+MORE_FILES, MORE_THREADS, MORE_MB = 4.0, 1.0, 8.0
+"""A kept connection or two; and the documents themselves grow by a line with each ask."""
 
 
 class Told(NamedTuple):
@@ -27,6 +30,14 @@ class Told(NamedTuple):
     """silence: no reply at all."""
     late_ms: float = 0.0
     """How much later than planned it was written: the client's own trouble."""
+
+
+class Size(NamedTuple):
+    """Of one process."""
+
+    files: int
+    threads: int
+    mb: float
 
 
 class Part(msgspec.Struct, frozen=True, rename="camel"):
@@ -76,14 +87,20 @@ def failed(told: Sequence[Told]) -> Figure:
     return at_most(f"asks that failed, {THROUGH}", count(told, "error", "silence"), 0.0)
 
 
-def arrivals(told: Mapping[str, Sequence[Told]], *, judged: bool) -> tuple[Figure, ...]:
-    """What our way adds to the straight one.  Not `judged`: of an endpoint of which we do not know how steady it is."""
+def arrivals(slices: Sequence[Mapping[str, Sequence[Told]]], *, judged: bool) -> tuple[Figure, ...]:
+    """What our way adds to the straight one.  Not `judged`: of an endpoint of which we do not know how steady it is.
+
+    `slices`: the asks of each way, of times that follow each other.
+    """
+    told = {way: [one for part in slices for one in part[way]] for way in (THROUGH, STRAIGHT)}
     ours, straight = spread(told[THROUGH]), spread(told[STRAIGHT])
     added = ours.p99 - straight.p99
+    usual = statistics.median(spread(part[THROUGH]).p99 - spread(part[STRAIGHT]).p99 for part in slices)
     late = Spread.of([one.late_ms for of_one in told.values() for one in of_one])
     return (
         Figure("added, p50", ours.p50 - straight.p50, "ms"),
         at_most("added, p99", added, ADDED_P99_MS, "ms") if judged else Figure("added, p99", added, "ms"),
+        Figure("added, p99, in the middle one of the time slices", usual, "ms"),
         failed(told[THROUGH]),
         Figure(f"asks that failed, {STRAIGHT}", count(told[STRAIGHT], "error", "silence")),
         Figure(f"asks without text, {THROUGH}", count(told[THROUGH], "empty") / len(told[THROUGH]), "share"),
@@ -120,4 +137,17 @@ def failover(told: Sequence[Told], *, back_s: float, share_after: float) -> tupl
         at_most("suggestions lost", count(told, "empty", "error"), MOST_LOST),
         at_most("asked again after its return", back_s, BACK_S, "s"),
         Figure("its share from then on", share_after, "share"),
+    )
+
+
+def endurance(before: Size, after: Size, told: Sequence[Told]) -> tuple[Figure, ...]:
+    """`told`: the asks that were not cancelled."""
+    return (
+        Figure("files after the warm-up", float(before.files)),
+        at_most("files opened since", float(after.files - before.files), MORE_FILES),
+        at_most("threads started since", float(after.threads - before.threads), MORE_THREADS),
+        Figure("memory after the warm-up", before.mb, "MB"),
+        at_most("memory taken since", after.mb - before.mb, MORE_MB, "MB"),
+        failed(told),
+        Figure("asks without text", count(told, "empty") / max(1, len(told)), "share"),
     )

@@ -32,6 +32,8 @@ class Plan(msgspec.Struct, frozen=True):
     seconds: float = 20.0
     """Of arrivals, each way; other parts take their time from it."""
     cancels: int = 200
+    endurance: int = 5000
+    """Asks of one server."""
 
 
 class Stage(NamedTuple):

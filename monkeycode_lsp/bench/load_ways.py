@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import Any, Protocol
 
@@ -17,7 +17,7 @@ from monkeycode_lsp.bench.load_report import Told
 from monkeycode_lsp.client import Client, ClientError
 from monkeycode_lsp.context import window as windows
 from monkeycode_lsp.domain import Snapshot
-from monkeycode_lsp.engines.remote import address, calls, headers
+from monkeycode_lsp.engines.remote import address, calls, headers, keys
 from monkeycode_lsp.engines.remote.dialects.base import Call, Dialect, Identity
 from monkeycode_lsp.engines.remote.sse import EventParser
 from monkeycode_lsp.engines.remote.terms import Terms
@@ -85,12 +85,28 @@ class Editor:
         self.give(uri)
         return Told(ms, "text" if result and result["items"] else "empty")
 
+    async def ask_and_cancel(self, number: int, after_s: float, cancelled: Callable[[], None] = lambda: None) -> None:
+        """One new line, and a user who types on.  `cancelled` is called as the cancel is written."""
+        uri = self.take()
+        request, reply, _ = self.send(uri, number)
+        await asyncio.sleep(after_s)
+        cancelled()
+        self.client.notify("$/cancelRequest", {"id": request})
+        with suppress(ClientError, TimeoutError):  # an error is the right answer to a cancelled request
+            async with asyncio.timeout(ANSWER_S):
+                await reply
+        self.give(uri)
+
     def send(self, uri: str, number: int) -> tuple[int, asyncio.Future[Any], float]:
         """The request's id, its reply, and when it was written."""
         self._versions[uri] += 1
         self.client.insert(uri, self._versions[uri], self._at, 0, line(number) + "\n")
         began = time.monotonic()
         return *self.client.ask(uri, self._at, len(line(number))), began
+
+    async def warm_up(self, numbers: Iterator[int]) -> None:
+        """Connect, import, and be asked once in every document, as the documents of people who type have been."""
+        await asyncio.gather(*(self.ask(next(numbers)) for _ in range(_DOCUMENTS)))
 
     def take(self) -> str:
         """A document in which no ask is under way."""
@@ -119,11 +135,12 @@ class Editors:
 
     @classmethod
     @asynccontextmanager
-    async def running(cls, n: int, endpoints: Sequence[config.Endpoint]) -> AsyncIterator[Editors]:
-        """Started a few at a time, each with `endpoints` as its settings."""
+    async def running(cls, n: int, endpoints: Sequence[config.Endpoint], **more: Mapping[str, Any]) -> AsyncIterator[Editors]:
+        """Started a few at a time, each with `endpoints` and `more` as its settings."""
         options = overhead.options("") | {
             "remote": {"endpoints": msgspec.to_builtins(tuple(endpoints))},
             "completion": {"maxTokens": _MAX_TOKENS},
+            **more,
         }
         system = overhead.systems("")[overhead.OURS]._replace(options=options)
         turn = asyncio.Semaphore(_AT_ONCE)
@@ -142,7 +159,7 @@ class Straight:
 
     def __init__(self, settings: config.Endpoint, environ: Mapping[str, str]) -> None:
         self._address = address.parse(settings.url)
-        key = headers.key(settings, environ, _ignore)
+        key = keys.given(settings, environ, _ignore)
         self._transport = Transport(self._address, headers.build(settings, key, self._address.credentials), environ=environ)
         self._terms = Terms(settings, self._address, _ignore)
         self._model = settings.model

@@ -14,6 +14,7 @@ _PROC = Path("/proc")
 _POLL_S = 0.05
 _PRIVATE = re.compile(r"^Private_\w+: +(\d+) kB", re.MULTILINE)
 _RESIDENT = re.compile(r"^VmRSS:\s+(\d+) kB", re.MULTILINE)
+_THREADS = re.compile(r"^Threads:\s+(\d+)", re.MULTILINE)
 _STATE = re.compile(r"^State:\s+(\w)", re.MULTILINE)
 _PARENT = re.compile(r"^PPid:\s+(\d+)", re.MULTILINE)
 
@@ -27,6 +28,20 @@ def resident_mb(pid: int) -> float:
 def private_mb(pid: int) -> float:
     """Memory that only this process has, in MB: what would be free without it; 0 where the system does not tell."""
     return sum(int(found) for found in _PRIVATE.findall(_text(pid, "smaps_rollup"))) / 1000
+
+
+def open_files(pid: int) -> int:
+    """Descriptors that are open in a process, sockets and pipes included; 0 where the system does not tell."""
+    try:
+        return len(list((_PROC / str(pid) / "fd").iterdir()))
+    except OSError:
+        return 0
+
+
+def threads(pid: int) -> int:
+    """Of a process; 0 where the system does not tell."""
+    found = _THREADS.search(_text(pid, "status"))
+    return int(found.group(1)) if found else 0
 
 
 def of_home(home: Path) -> list[int]:

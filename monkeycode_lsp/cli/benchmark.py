@@ -29,8 +29,8 @@ _ASK_S = 0.005
 _ENGINE_S = 360.0
 _QUICK_S = 80.0
 _HOLE_S = 2.5
-_LOAD_START_S = 15.0
-_LOAD_TIMES = 4.5
+_LOAD_START_S = 90.0
+_LOAD_TIMES = 5.0
 """Of the seconds of arrivals."""
 _LOCAL = config.Local()
 _LOAD = load_stage.Plan()
@@ -124,7 +124,8 @@ def benchmark(
     """Measure on this machine.
 
     overhead: the server beside a bare pygls server, both on an endpoint that answers at once.
-    load: many servers on one endpoint, yours or one of our own: what they add, whether they keep up, what cancels and deaths cost.
+    load: many servers on one endpoint, yours or one of our own: what they add, whether they keep up and stay small,
+    what cancels and deaths cost.
     engine: the compiled engine beside llama-cpp-python called directly and a llama-server (xllamacpp).
     """
     if bool(files) != compare_quant:

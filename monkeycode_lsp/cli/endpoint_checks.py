@@ -133,7 +133,8 @@ def _roles(answers: Sequence[_Answer]) -> list[str]:
 
 
 def _as_proved(model: Model, examined: Examination | None) -> Model:
-    return model if examined is None else msgspec.structs.replace(model, family=examined.asked_as)
+    """As the pool will see it: it knows proofs, and no setting."""
+    return model if examined is None or examined.proof is None else msgspec.structs.replace(model, family=examined.asked_as)
 
 
 def _report(answer: _Answer, role: str) -> EndpointReport:

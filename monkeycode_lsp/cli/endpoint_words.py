@@ -14,7 +14,8 @@ _CERTIFICATE_DAYS = 14
 _MINUTE_S = 60.0
 _HOUR_S = 3600.0
 
-_NO_FIM = "Choose a code model that can, or set `template` if you know its markers."
+_CHOOSE = "Choose a code model that can."
+_CHOOSE_OR_TELL = "Choose a code model that can, or set `template` if you know its markers."
 _BUFFERING = "switch its buffering off (nginx: `proxy_buffering off;`)."
 _PREFIX_CACHE = {
     "vllm": "Start vLLM with --enable-prefix-caching.",
@@ -69,7 +70,7 @@ def _fills(found: Examination, filling: Filling) -> tuple[str, State, str]:
         words = f"fills in the middle poorly{_markers(found)} ({filling.score:.0%} of what was expected)"
         return words, State.WARNING, "Choose a model that was trained on code."
     words = f"cannot fill in the middle{_why(filling)}: it sees only the text before the cursor"
-    return words, State.WARNING, _NO_FIM
+    return words, State.WARNING, _CHOOSE_OR_TELL if found.takes_markers else _CHOOSE
 
 
 def _markers(found: Examination) -> str:

@@ -119,10 +119,10 @@ async def test_an_overflow_that_looks_like_an_empty_answer_shortens_the_next_pro
 
 
 def overflows_in_a_stream(n_tokens, *, says):
-    """A server that begins its answer before it has counted the prompt."""
+    """A server that begins its answer before it has counted the prompt: three tokens a letter."""
 
     async def script(exchange):
-        if len(exchange.request.json["prompt"]) + exchange.request.json["max_tokens"] > n_tokens:
+        if 3 * len(exchange.request.json["prompt"]) + exchange.request.json["max_tokens"] > n_tokens:
             await servers.stream(says)(exchange)
         else:
             await servers.reply("ok")(exchange)
@@ -131,7 +131,8 @@ def overflows_in_a_stream(n_tokens, *, says):
 
 
 @pytest.mark.parametrize(
-    "form", [b"data: %s\n\n", b"event: error\ndata: %s\n\n", b"error: %s\n\n", b'data: {"error":%s}\n\n', b'{"error":%s}', b"data: error %s\n\n"]
+    "form",
+    [b"data: %s\n\n", b"event: error\ndata: %s\n\n", b"error: %s\n\n", b'data: {"error":%s}\n\n', b'{"error":%s}', b"data: error %s\n\n"],
 )
 async def test_an_overflow_told_inside_a_stream_shortens_the_prompt_once_and_is_remembered(start, form):
     says = form % b'{"object":"error","code":400,"message":"This model has a maximum context length of 2048 tokens."}'

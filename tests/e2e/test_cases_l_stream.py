@@ -30,6 +30,18 @@ RAW = b"".join(b"data: " + json.dumps(choice(char), ensure_ascii=False).encode()
         ((text("ok", "stop"),), "ok"),  # lidge-jun/opencodex#1170: no [DONE]
         ((text("o") + text("k", "stop") + DONE,), "ok"),
         ((text("ok", "stop").replace(b"\n", b"\r\n"), DONE.replace(b"\n", b"\r\n")), "ok"),
+        ((text("ok", "stop").replace(b"\n", b"\r"), DONE.replace(b"\n", b"\r")), "ok"),
+        ((b"\xef", b"\xbb\xbf" + text("o"), text("k", "stop")), "ok"),
+        ((text("ok", "stop"), text(" and more"), text("", "length"), event({"error": "x"})), "ok"),
+        ((text("ok"), DONE, text(" and more"), b"\x00{"), "ok"),
+        ((text("'\u2028\u2029\u0085'", "stop"),), "'\u2028\u2029\u0085'"),
+        ((text("o\0\x1bk", "stop"),), "ok"),
+        ((text("<think>Hm.</think>"), text("ok", "stop")), "ok"),
+        ((event({"choices": [{"index": 0, "text": "", "reasoning_content": "hm"}]}), text("ok", "stop")), "ok"),
+        ((event({"choices": [{"index": 1, "text": "no", "finish_reason": "stop"}]}), text("ok", "stop")), "ok"),
+        ((event({"choices": [], "usage": {"prompt_tokens": 3}}), text("ok", "stop"), event({"choices": [], "usage": None}), DONE), "ok"),
+        (((text("ok", "stop") + DONE).replace(b"data: ", b"data: data: "),), "ok"),  # paiml/aprender#2015
+        ((json.dumps(choice("ok", "stop")).encode(),), "ok"),
     ],
 )
 async def test_good_streams_of_every_form_are_shown_and_remembered(scene, pieces, shown):
@@ -68,6 +80,20 @@ BROKEN = [
     servers.status(200, {"error": "busy"}),
     servers.status(200, b""),
     servers.status(200, b"\xff\xfe\x00"),
+]
+
+ALSO_BROKEN = [
+    servers.stream(text("ret"), b"event: error\ndata: out of memory\n\n"),
+    servers.stream(text("ret"), b"error: out of memory\n\n", DONE),
+    servers.stream(text("ret"), b'data: {"detail":"out of memory"}\n\n', DONE),
+    servers.stream(text("ret"), b"data: error: out of memory\n\n", DONE),
+    servers.stream(text("ret"), text(" and", "abort"), DONE),
+    servers.stream(text("ret"), text("urn 1", "stop")[1:]),
+    servers.stream(b'data: {"choices":[{"text":"\\ud800","finish_reason":"stop"}]}\n\n', DONE),
+    servers.stream(b'data: {"choices":[{"text":"\xff","finish_reason":"stop"}]}\n\n', DONE),
+    servers.stream(b'data: {"x":' + b"[" * 100_000 + b"\n\n", text("ok", "stop")),
+    servers.stream(b'data: {"type":"ping"}\n\n', DONE),
+    servers.stream(b": keep-alive\n\n"),
     servers.stream(b"\x00" * 10_000),
 ]
 
@@ -85,6 +111,18 @@ async def test_broken_streams_show_nothing_say_so_once_and_are_not_remembered(st
         scene.says.script = servers.reply("ok")
         again, _ = await scene.answered(first.uri, 0, 4)  # some failures are followed by a rest
         assert again.text == "ok"
+
+
+async def test_no_form_of_an_error_or_of_damage_is_shown_or_remembered(start):
+    async with start() as scene:
+        for n, script in enumerate(ALSO_BROKEN):
+            first = await scene.show(f"v{n} = ‸", script)
+            assert (n, first.text) == (n, None)
+            scene.says.script = servers.reply("ok")
+            again, _ = await scene.answered(first.uri, 0, len(scene.lsp.texts[first.uri]))
+            assert again.text == "ok"
+        said = scene.lsp.shown_messages
+        assert 0 < len(said) == len(set(said)) < len(ALSO_BROKEN)
 
 
 @pytest.mark.parametrize("script", [breaks_off, resets, BROKEN[3]])

@@ -18,7 +18,7 @@ import msgspec
 import pytest
 
 from monkeycode_lsp import config, prompt
-from monkeycode_lsp.domain import Window
+from monkeycode_lsp.domain import Priority, Sampling, Window
 from monkeycode_lsp.engines import choose
 from monkeycode_lsp.errors import ContextOverflowError, EngineRefusedError
 from tests import driver
@@ -41,7 +41,10 @@ class Asking:
 
     def __init__(self, **other):
         self.told = []
-        tree = {"engine": "remote", "remote": {"endpoints": [ENDPOINT | other], "timeoutMs": PATIENCE_S * 1000}}
+        tree = {
+            "engine": "remote",
+            "remote": {"endpoints": [ENDPOINT | other], "timeoutMs": PATIENCE_S * 1000, "stallMs": PATIENCE_S * 1000},
+        }
         self.engine = choose.engine(msgspec.convert(tree, config.Config), lambda error: self.told.append(str(error)))
 
     async def __aenter__(self):
@@ -79,8 +82,11 @@ def total(figures, name):
 async def idle():
     """Wait until the server works on nothing."""
     async with asyncio.timeout(5):
-        while total(await asyncio.to_thread(metrics), "vllm:num_requests_running"):
-            await asyncio.sleep(0.02)  # noqa: ASYNC110 - another process: there is nothing to wait on
+        while True:
+            running = total(await asyncio.to_thread(metrics), "vllm:num_requests_running")
+            if not running:
+                return
+            await asyncio.sleep(0.02)
 
 
 async def test_an_answer_comes_and_says_how_it_ended():
@@ -99,6 +105,19 @@ async def test_what_is_known_is_asked_again_in_the_same_form_and_nothing_more_is
             await asking.chunks(asking.prompt())
         assert (await asking.engine.ready()).fingerprint == fingerprint
         assert asking.told == told
+
+
+@pytest.mark.parametrize("priority", Priority)
+async def test_what_is_not_urgent_is_answered_too(priority):
+    async with Asking() as asking:
+        assert (await asking.chunks(asking.prompt(priority=priority)))[-1].finish
+        assert asking.told == []
+
+
+async def test_no_way_to_draw_is_refused():
+    sampling = Sampling(temperature=0.7, top_p=0.9, min_p=0.05, repeat_penalty=1.1)
+    async with Asking() as asking:
+        assert (await asking.chunks(asking.prompt(sampling=sampling)))[-1].finish
 
 
 async def test_ten_stop_strings_are_not_refused_and_each_of_them_stops():

@@ -11,12 +11,13 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
 from monkeycode_lsp import prompt
 from tests.servers import DONE, CompletionServer, Exchange, Script, choice, event
 
 QWEN = ("<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>", "<|fim_pad|>", "<|repo_name|>", "<|file_sep|>")
-_OPEN = frozenset({"/", "/health", "/v1/health", "/models", "/v1/models"})
+_OPEN = frozenset({"/health", "/v1/health"})
 """Routes that want no key."""
 _NUMBERS = ("n_predict", "temperature", "top_p", "min_p", "repeat_penalty", "seed", "id_slot", "n_indent", "n_probs")
 
@@ -61,7 +62,8 @@ def server(
 ) -> LlamaServer:
     """`markers`: control tokens of its vocabulary; `inserts`: prefix, suffix and middle token, with which `/infill` works.
 
-    `loaded`: until it is set, everything answers 503.  `models`: it is a router, and each request has to name one of these.
+    `loaded`: until it is set, everything answers 503.  `models`: it is a router, and each request has to name one of these;
+    the last one is loaded.
     """
     known = tuple(markers)[:3] if inserts is None else tuple(inserts)
     told = _Model(tuple(texts), tuple(markers), known, n_ctx, tuple(models))
@@ -71,28 +73,29 @@ def server(
 
     async def tokenize(exchange: Exchange) -> None:
         asked = exchange.request.json
+        if told.models and asked.get("model") not in told.models:
+            await _refuse(exchange, 400, "model name is missing from the request", "invalid_request_error")
+            return
         tokens = told.tokens(asked.get("content", "")) if asked.get("parse_special", True) else list(asked.get("content", ""))
         pieces = [{"id": number, "piece": piece} for number, piece in enumerate(tokens)]
         await exchange.respond(200, {"tokens": pieces if asked.get("with_pieces") else list(range(len(tokens)))})
 
     async def props(exchange: Exchange) -> None:
-        if told.models:
-            await exchange.respond(200, {"role": "router", "model_alias": "llama-server", "model_path": "none"})
-            return
         generation = {"id": 0, "n_ctx": n_ctx, "params": {"n_predict": -1}}
-        await exchange.respond(
-            200,
-            {
-                "default_generation_settings": generation,
-                "total_slots": n_slots,
-                "model_path": model,
-                "model_alias": model,
-                "build_info": "b1",
-            },
-        )
+        told_of_it = {"total_slots": n_slots, "model_path": model, "model_alias": model, "build_info": "b1"}
+        await exchange.respond(200, {"default_generation_settings": generation, **told_of_it})
+
+    async def router(exchange: Exchange) -> None:
+        none = {"model_alias": "llama-server", "model_path": "none", "default_generation_settings": {"params": {}, "n_ctx": 0}}
+        await exchange.respond(200, {"role": "router", **none})
 
     async def cards(exchange: Exchange) -> None:
-        data = [{"id": name, "object": "model", "owned_by": "llamacpp"} for name in told.models or (model,)]
+        names = told.models or (model,)
+        states = ["unloaded"] * (len(names) - 1) + ["loaded"]
+        data = [
+            {"id": name, "object": "model", "owned_by": "llamacpp", "status": {"value": state}}
+            for name, state in zip(names, states, strict=True)
+        ]
         await exchange.respond(200, {"object": "list", "data": data})
 
     async def health(exchange: Exchange) -> None:
@@ -101,7 +104,8 @@ def server(
     routes = {
         "/health": health,
         "/v1/health": health,
-        "/props": props,
+        "/props": router if models else props,
+        **{f"/props?model={quote(name, safe='')}": props for name in models},
         "/tokenize": tokenize,
         "/models": cards,
         "/v1/models": cards,
@@ -164,17 +168,13 @@ def _refused(model: _Model, route: str, asked: Any) -> tuple[int, str, str] | No
         return 400, "model not found" if asked.get("model") else "model name is missing from the request", "invalid_request_error"
     for field in _NUMBERS:
         if not isinstance(asked.get(field, 0), int | float):
-            return 500, f"[json.exception.type_error.302] type must be number, but is {type(asked[field]).__name__}", "server_error"
-    if route.endswith("/infill"):
-        if not model.inserts:
-            missing = "prefix token is missing. suffix token is missing. middle token is missing. "
-            return 501, f"Infill is not supported by this model: {missing}", "not_supported_error"
-        for field in ("input_prefix", "input_suffix"):
-            if field not in asked:
-                return 400, f'"{field}" is required', "invalid_request_error"
-    elif "prompt" not in asked:
-        return 400, '"prompt" is required', "invalid_request_error"
-    return None
+            return 400, f"Field '{field}': [json.exception.type_error.302] type must be number", "invalid_request_error"
+    if route.endswith("/infill") and not model.inserts:
+        absent = "prefix token is missing. suffix token is missing. middle token is missing. "
+        return 501, f"Infill is not supported by this model: {absent}", "not_supported_error"
+    needed = ("input_suffix", "input_prefix") if route.endswith("/infill") else ("prompt",)
+    missing = next((field for field in needed if field not in asked), "")
+    return (400, f"[json.exception.out_of_range.403] key '{missing}' not found", "invalid_request_error") if missing else None
 
 
 def _read(made: LlamaServer, tokens: list[str], asked: Any) -> int:

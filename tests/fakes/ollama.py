@@ -9,6 +9,7 @@ import asyncio
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from tests.servers import DONE, CompletionServer, Exchange, Script, choice, event
@@ -72,7 +73,7 @@ class Ollama(CompletionServer):
         self.loads: list[str] = []
         """The models loaded so far; one is loaded anew when it is asked for with another window."""
         self.may_load = asyncio.Event()
-        """While it is not set, loading goes on and on."""
+        """While it is not set, loading goes on and on; a load is given up when the one who asked for it goes."""
         self.may_load.set()
         self._texts = tuple(texts)
         self._models = {_full(name): model for name, model in models.items()}
@@ -132,7 +133,9 @@ class Ollama(CompletionServer):
             code, message = refused or (404, f"model '{name}' not found")
             await exchange.respond(code, {"error": {"message": message, "type": "api_error"}} if openai else {"error": message})
             return
-        window = await self._load(_full(name), asked)
+        window = await self._load(exchange, _full(name), asked)
+        if not window:
+            return
         if not asked.get("prompt"):
             await exchange.respond(200, _event(name, "", done=True, done_reason="load"))
             return
@@ -145,14 +148,26 @@ class Ollama(CompletionServer):
         self.prompts.append(text)
         await (self._say_as_openai if openai else self._say)(exchange, asked, len(text))
 
-    async def _load(self, name: str, asked: Any) -> int:
+    async def _load(self, exchange: Exchange, name: str, asked: Any) -> int:
+        """Its window; 0: who asked for it has gone, and so the load was given up."""
         window = int(asked.get("options", {}).get("num_ctx", self._window))
         if self._windows.get(name) != window:
             self.loads.append(name)
-            await self.may_load.wait()
+            if not await self._loaded(exchange):
+                return 0
             self._windows[name] = window
-        self._running[name] = str(asked.get("keep_alive", "5m"))
+        minutes = int(asked.get("keep_alive", "5m").removesuffix("m"))
+        self._running[name] = (datetime.now(UTC) + timedelta(minutes=minutes)).isoformat()
         return window
+
+    async def _loaded(self, exchange: Exchange) -> bool:
+        waits = [asyncio.ensure_future(event.wait()) for event in (self.may_load, exchange.request.closed)]
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for wait in waits:
+                wait.cancel()
+        return self.may_load.is_set()
 
     async def _say(self, exchange: Exchange, asked: Any, n_prompt: int) -> None:
         name = asked["model"]

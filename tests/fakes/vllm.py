@@ -8,6 +8,9 @@ from tests.fakes import completions
 from tests.fakes.completions import ANSWER, Asked, Cache, RefusedError
 from tests.servers import CompletionServer, Exchange, status
 
+_MOST_STOPS = 4
+"""Of recent releases; `VLLM_MAX_STOP_STRINGS` changes it."""
+
 
 def server(
     *,
@@ -34,6 +37,8 @@ def server(
         name = asked.get("model") or model
         if name not in (model, *adapters):
             raise _refused(404, f"The model `{name}` does not exist.", "NotFoundError", param="model", old=old)
+        if len(asked.get("stop") or ()) > _MOST_STOPS:
+            raise _refused(400, f"List should have at most {_MOST_STOPS} items after validation", "Bad Request", param="body.stop", old=old)
         if asked.get("suffix") is not None:
             raise _refused(400, "suffix is not currently supported", old=old)
         if asked.get("stream_options") and not asked.get("stream"):

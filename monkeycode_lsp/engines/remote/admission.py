@@ -104,13 +104,16 @@ class Admission:
         """How many wait."""
         return len(self._line)
 
-    def take(self, asked: Request, avoid: Collection[Member] = ()) -> Place | None:
-        """A place that is free now.  Who waits already could not have had it."""
+    def take(self, asked: Request, avoid: Collection[Member] = (), *, is_due: bool = False) -> Place | None:
+        """A place that is free now.  Who waits already could not have had it.
+
+        `is_due`: it has waited so long that it may have the last place too, even if nobody waits for its answer.
+        """
         several = len(asked.members) > 1
         member = pool.choose(
             asked.members,
             limit=self._limit,
-            urgent=asked.urgent,
+            urgent=asked.urgent or is_due,
             preferred=self.sessions.member(asked.session) if several else None,
             avoid=avoid,
         )
@@ -158,14 +161,16 @@ class Admission:
         """A place is free, or a member is trusted more or less than before: serve who can be served."""
         if not self._line:
             return
+        now = self._clock()
         in_vain: set[tuple[int, bool]] = set()
         for waiter in tuple(self._line):
             if waiter.future.done():  # cancelled, and not yet gone
                 continue
-            alike = (id(waiter.asked.members), waiter.asked.urgent)
+            is_due = now >= waiter.due
+            alike = (id(waiter.asked.members), waiter.asked.urgent or is_due)
             if alike in in_vain:
                 continue
-            place = self.take(waiter.asked, waiter.avoid)
+            place = self.take(waiter.asked, waiter.avoid, is_due=is_due)
             if place is not None or not pool.usable(waiter.asked.members, waiter.avoid):
                 self._line.remove(waiter)
                 waiter.future.set_result(place)

@@ -24,8 +24,8 @@ logger = logging.getLogger(__name__)
 MAX_ANSWER = 262_144
 """Characters; no limit of tokens that can be set comes near."""
 
-_UNREADABLE = (msgspec.DecodeError, RecursionError)
-"""What a dialect raises for bytes that are no event of its own; the second for brackets nested thousands deep."""
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What bytes raise that are no event of the dialect's; the last one if brackets are nested thousands deep."""
 
 
 class Answer:
@@ -131,7 +131,7 @@ class Answer:
             return
         self.n_events += 1
         try:
-            piece = self._dialect.read(data)
+            piece = self._read(data)
         except _UNREADABLE:
             if self.whole:
                 return
@@ -140,6 +140,11 @@ class Answer:
             raise self._unreadable(data) from None
         if piece.answer:
             yield from self._piece(piece)
+
+    def _read(self, data: bytes) -> Piece:
+        if not data.isascii():
+            data.decode()  # fields of other names are skipped unread, and a damaged name is another name
+        return self._dialect.read(data)
 
     def _piece(self, piece: Piece) -> Iterator[Chunk]:
         self._usage = piece.usage or self._usage
@@ -167,7 +172,7 @@ class Answer:
     def _whole_document(self, document: bytes) -> Iterator[Chunk]:
         """A server that does not stream."""
         try:
-            piece = self._dialect.read(document)
+            piece = self._read(document)
         except _UNREADABLE:
             yield from self._one_a_line(document)
             return

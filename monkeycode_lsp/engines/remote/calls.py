@@ -21,7 +21,7 @@ class Asked(msgspec.Struct, frozen=True):
     """The text after the cursor could not be given."""
 
 
-def build(asked: Prompt, model: str, *, may_insert: bool, marks: bool = True) -> Asked:
+def build(asked: Prompt, model: str, *, may_insert: bool, marks: bool = True, slot: int | None = None) -> Asked:
     """`may_insert`: the server takes the text after the cursor as a field of its own.  `marks`: it takes markers."""
     if asked.fim and not marks:
         asked = msgspec.structs.replace(asked, segments=(Plain(asked.prefix),), fim=False)
@@ -35,6 +35,7 @@ def build(asked: Prompt, model: str, *, may_insert: bool, marks: bool = True) ->
         model=model,
         priority=asked.priority,
         session=_digest(asked.session),
+        slot=slot,
     )
     if asked.fim or not asked.suffix:
         return Asked(call, wire.restore)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import random
 import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
@@ -14,20 +15,22 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from monkeycode_lsp import config
+from monkeycode_lsp import config, threads
 from monkeycode_lsp.domain import Chunk, Prompt
 from monkeycode_lsp.engines.base import Model
-from monkeycode_lsp.engines.remote import address, calls, headers, proofs, refusal
+from monkeycode_lsp.engines.remote import address, calls, headers, keys, proofs, refusal
 from monkeycode_lsp.engines.remote.answer import Answer
 from monkeycode_lsp.engines.remote.backoff import Backoff
 from monkeycode_lsp.engines.remote.dialects.base import Fetch, Identity
 from monkeycode_lsp.engines.remote.head import Head
 from monkeycode_lsp.engines.remote.relay import Relay
+from monkeycode_lsp.engines.remote.slots import Slots
 from monkeycode_lsp.engines.remote.terms import Notify, Terms
 from monkeycode_lsp.errors import (
     ContextOverflowError,
     EngineBusyError,
     EngineError,
+    EngineRefusedError,
     EngineUnavailableError,
     StreamBrokenError,
 )
@@ -62,7 +65,7 @@ class Endpoint:
     """One server.
 
     The mutable state is its transport, its identity once it is known, the window that an overflow
-    taught us, the terms on which it completes, and its rest after failures.
+    taught us, the terms on which it completes, which document has which of its slots, and its rest after failures.
     """
 
     def __init__(
@@ -82,13 +85,14 @@ class Endpoint:
         self._proved = proved
         self.address = address.parse(settings.url)
         self._terms = Terms(settings, self.address, notify)
-        self._key = headers.key(settings, environ, notify)
-        self._where = refusal.Where(self.address.base, settings.model, has_key=bool(self._key or self.address.credentials))
+        self._key = keys.given(settings, environ, notify)
+        self._where = refusal.Where(self.address.base, settings.model, has_key=bool(self._key or settings.api_keyring or self.address.credentials))
         self._transport: Transport | None = None
         self._identity: Identity | None = None
         self._limit_tokens: int | None = None
         self.backoff = Backoff(time.monotonic)
         self._relay = Relay()
+        self._slots = Slots(0)
         self._lock = asyncio.Lock()
         self._identifying = asyncio.Lock()
 
@@ -134,13 +138,17 @@ class Endpoint:
 
     async def inspect(self, path: str, body: bytes | None) -> Head:
         """What stands around an answer that is read to its end.  Takes no notice of rests."""
-        reply = await (await self._open()).send(path, body)
         try:
-            head = reply.head
-            await reply.body()
-            return head
-        finally:
-            await reply.aclose()
+            async with asyncio.timeout(self._limits.first_s):
+                reply = await (await self._open()).send(path, body)
+                try:
+                    head = reply.head
+                    await reply.body()
+                    return head
+                finally:
+                    await reply.aclose()
+        except TimeoutError:
+            raise self._too_late() from None
 
     async def aclose(self) -> None:
         """Stop every stream and close every connection."""
@@ -169,8 +177,11 @@ class Endpoint:
                 raise error from None
             except EngineError as exc:
                 self._failed(exc, start)
+                if isinstance(exc, EngineRefusedError):
+                    self.backoff.failed(exc)
                 raise
-            self._terms.identified(inserts=identity.inserts)
+            self._terms.identified(inserts=identity.inserts, without=identity.without)
+            self._slots = Slots(identity.slots, first=random.randrange(identity.slots or 1))  # noqa: S311 - it only spreads load
             self._where = msgspec.structs.replace(self._where, model=identity.model)
             self._identity = msgspec.structs.replace(identity, family=family)
             return self._identity
@@ -180,7 +191,7 @@ class Endpoint:
         if status in _NO_SUCH_ROUTE:
             return None
         if status not in _OK:
-            raise self._refused(status, content, path, retry_after)
+            raise refusal.by_status(self._where, status, content, path=path, retry_after=retry_after)
         return content
 
     async def _exchange(self, path: str, body: bytes | None) -> tuple[int, str, bytes]:
@@ -229,7 +240,8 @@ class Endpoint:
         first: EngineError | None = None
         while True:
             dialect = await self._terms.settle(self._fetch)
-            built = calls.build(asked, identity.model, may_insert=self._terms.may_insert, marks=dialect.marks)
+            slot = self._slots.of(asked.session)
+            built = calls.build(asked, identity.model, may_insert=self._terms.may_insert, marks=dialect.marks, slot=slot)
             path = dialect.path(built.call)
             reply = await (await self._open()).send(path, dialect.body(built.call, self._terms.without))
             if reply.status in _OK:
@@ -277,25 +289,21 @@ class Endpoint:
         if self._transport is None:
             async with self._lock:
                 if self._transport is None:
-                    self._transport = await asyncio.to_thread(self._connect)
+                    key = self._key or (await keys.from_keyring(self._settings.api_keyring) if self._settings.api_keyring else "")
+                    self._transport = await threads.run("remote settings", lambda: self._connect(key))
         return self._transport
 
-    def _connect(self) -> Transport:
+    def _connect(self, key: str) -> Transport:
         from monkeycode_lsp.engines.remote import tls  # noqa: PLC0415 - reads the list of public authorities
         from monkeycode_lsp.engines.remote.transport import Transport  # noqa: PLC0415 - imports the HTTP library: slow, so only when needed and on a thread
 
         return Transport(
             self.address,
-            headers.build(self._settings, self._key, self.address.credentials),
+            headers.build(self._settings, key, self.address.credentials),
             trust=tls.trust(self._settings),
             http2=self._http2,
             environ=self._environ,
         )
-
-    def _refused(self, status: int, body: bytes, path: str, retry_after: str) -> EngineError:
-        error = refusal.by_status(self._where, status, body, path=path, retry_after=retry_after)
-        self._note(status, error)
-        return error
 
     def _note(self, status: int, error: EngineError) -> None:
         if status in _SETTINGS_AT_FAULT:

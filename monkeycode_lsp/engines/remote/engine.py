@@ -68,6 +68,7 @@ class RemoteEngine:
         members: list[Member] = []
         used: list[tuple[config.Endpoint, address.Address]] = []
         errors: list[EngineError] = []
+        mean = sum(endpoint.weight for endpoint in self._settings.endpoints) / max(1, len(self._settings.endpoints))
         for endpoint in self._settings.endpoints:
             try:
                 where = address.parse(endpoint.url)
@@ -76,7 +77,7 @@ class RemoteEngine:
                 errors.append(exc)
                 continue
             metered = hedging.is_metered(endpoint.metered, where.host)
-            members.append(Member(server, base=where.base, weight=endpoint.weight, metered=metered))
+            members.append(Member(server, base=where.base, weight=endpoint.weight / mean, metered=metered))
             used.append((endpoint, where))
         if not members and errors:
             raise errors[0]

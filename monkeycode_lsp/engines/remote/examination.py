@@ -32,7 +32,7 @@ class Line(msgspec.Struct, frozen=True):
     """How the server is reached."""
 
     keeps: bool | None
-    """Whether the next request goes over the same connection; None: it cannot be told."""
+    """Whether any request goes over a connection that served one before; None: it cannot be told."""
     clock_s: float | None
     """How far the server's clock is ahead of ours; None: it does not say."""
     certificate_days: float | None
@@ -49,6 +49,8 @@ class Examination(msgspec.Struct, frozen=True):
     """The one that was tried; its order is that of the setting or of our table."""
     family_from: Literal["", "setting", "name", "server"] = ""
     """Who says so."""
+    takes_markers: bool = True
+    """Whether prompts with markers are given to it at all."""
     line: Line | None = None
     stops: StopLimit | None = None
     filling: Filling | None = None
@@ -89,7 +91,8 @@ async def examine(endpoint: Endpoint, *, template: str | config.Template, within
         found = msgspec.structs.replace(found, is_late=True)
     except MonkeyCodeError as exc:
         found = msgspec.structs.replace(found, error=exc)
-    return msgspec.structs.replace(found, api=endpoint.api)  # a server that only chats is known by its refusals
+    # A server that only chats is known by its refusals.
+    return msgspec.structs.replace(found, api=endpoint.api, takes_markers=endpoint.marks)
 
 
 def _known(endpoint: Endpoint, model: Model) -> Examination:
@@ -121,7 +124,7 @@ async def _look_around(endpoint: Endpoint, found: Examination) -> Examination:
     stops = await _stops(endpoint, ask)
     await ask(_ANYTHING, None)
     line = Line(
-        keeps=len({head.connection for head in heads}) == 1 if all(head.connection for head in heads) else None,
+        keeps=len({head.connection for head in heads}) < len(heads) if all(head.connection for head in heads) else None,
         clock_s=None if first.date is None else first.date - now,
         certificate_days=None if first.valid_until is None else (first.valid_until - now) / 86_400,
     )

@@ -23,30 +23,30 @@ _PROXY_WANTS_PASSWORD = 407
 
 
 @contextmanager
-def translated(base: str) -> Iterator[None]:
-    """Errors of httpcore as ours."""
+def translated(base: str, *, perhaps: str = "") -> Iterator[None]:
+    """Errors of httpcore as ours; `perhaps`: what may mend it where the server says nothing."""
     try:
         yield
+    except httpcore.LocalProtocolError:  # its text may hold a header's value, which may be a key
+        raise EngineUnavailableError(
+            f"A request to {base} cannot be written.",
+            remedy="Check `headers`, `apiKey` and `url` in `remote.endpoints` for odd characters.",
+        ) from None
     except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException, httpcore.ProxyError) as exc:
-        raise _ours(exc, base) from exc
+        raise _ours(exc, base, perhaps) from exc
     except (httpcore.UnsupportedProtocol, UnicodeError) as exc:
         raise EngineUnavailableError(f"The address {base} cannot be used.", remedy="Correct `url` in `remote.endpoints`.") from exc
 
 
-def _ours(exc: Exception, base: str) -> EngineError:
+def _ours(exc: Exception, base: str, perhaps: str) -> EngineError:
     refused = _tls(exc)
     if isinstance(exc, httpcore.ProxyError):
         return _by_proxy(exc, base)
-    if isinstance(exc, httpcore.LocalProtocolError):
-        return EngineUnavailableError(
-            f"A request to {base} cannot be written.",
-            remedy="Check `headers`, `apiKey` and `url` in `remote.endpoints` for odd characters.",
-        )
     if refused is not None and refused.reason in _WANT_OURS | _REFUSE_OURS:
         return _identity(refused, base)
     if isinstance(exc, httpcore.ConnectError | httpcore.ConnectTimeout):
         return _not_connected(exc, refused, base)
-    return StreamBrokenError(f"The server at {base} broke the connection off.")
+    return StreamBrokenError(f"The server at {base} broke the connection off.", remedy=perhaps)
 
 
 def _by_proxy(exc: httpcore.ProxyError, base: str) -> EngineError:
@@ -117,5 +117,6 @@ def _tls(exc: BaseException) -> ssl.SSLError | None:
     while cause is not None:
         if isinstance(cause, ssl.SSLError):
             return cause
-        cause = cause.__cause__ or cause.__context__
+        told = next((arg for arg in cause.args if isinstance(arg, BaseException)), None)
+        cause = told or cause.__cause__ or cause.__context__
     return None

@@ -50,7 +50,8 @@ class Attempt(msgspec.Struct, frozen=True):
 
     @property
     def fills(self) -> bool:
-        return self.score >= holes.FILLED
+        """A model that has read other models' markers as text guesses some; one that knows its own as tokens says none."""
+        return self.score == 1.0 or (self.score >= holes.FILLED and not self.shows_markers)
 
 
 class Filling(msgspec.Struct, frozen=True):

@@ -1,26 +1,22 @@
-"""The headers of every request to one server.  Pure; keys go nowhere else."""
+"""The headers of every request to one server.  Pure."""
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Mapping
+import re
 
 from monkeycode_lsp import __version__, config
+from monkeycode_lsp.errors import EngineUnavailableError
 
+_NOT_THE_USERS = frozenset({"connection", "content-length", "expect", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"})
+"""They say how a message is framed, which only its writer knows."""
 
-def key(endpoint: config.Endpoint, environ: Mapping[str, str], notify: Callable[[str], None]) -> str:
-    """The API key, freed of the blanks and line breaks that copying adds; empty: none."""
-    written = "".join(endpoint.api_key.split())
-    if written or not endpoint.api_key_env:
-        return written
-    kept = "".join(environ.get(endpoint.api_key_env, "").split())
-    if not kept:
-        notify(f"The environment variable {endpoint.api_key_env}, named by `apiKeyEnv` in `remote.endpoints`, is not set: no key is sent.")
-    return kept
+_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9a-z-]+")
+_VALUE = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*")
 
 
 def build(endpoint: config.Endpoint, api_key: str, credentials: tuple[str, str] | None) -> dict[str, str]:
-    """Ours, then the user's own, which win."""
+    """Ours, then the user's own, which win.  Raises `EngineUnavailableError` for what HTTP cannot say; it repeats none of it."""
     headers = {
         "accept": "text/event-stream, application/json",
         "accept-encoding": "identity",  # compressing a stream of tokens only delays it
@@ -32,5 +28,12 @@ def build(endpoint: config.Endpoint, api_key: str, credentials: tuple[str, str] 
     if api_key:
         headers["authorization"] = f"Bearer {api_key}"
     for name, value in endpoint.headers.items():
-        headers[name.strip().lower()] = " ".join(value.split())
+        plain = name.strip().lower()
+        if plain not in _NOT_THE_USERS:
+            headers[plain] = " ".join(value.split())
+    if not all(_NAME.fullmatch(name) and _VALUE.fullmatch(value) for name, value in headers.items()):
+        raise EngineUnavailableError(
+            "A header for an endpoint in `remote.endpoints` holds characters that HTTP does not allow.",
+            remedy="Check `headers`, `apiKey` and what `apiKeyEnv` or `apiKeyring` names.",
+        )
     return headers

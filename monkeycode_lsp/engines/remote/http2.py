@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, Iterable
+from contextlib import suppress
 from time import monotonic
 
 import h2.config
@@ -24,9 +25,14 @@ from monkeycode_lsp.engines.remote.wires import Wire
 
 _WINDOW = 1_048_576
 """Bytes of one answer that the server may send before we have read any."""
+_SETTINGS = {
+    h2.settings.SettingCodes.ENABLE_PUSH: 0,
+    h2.settings.SettingCodes.INITIAL_WINDOW_SIZE: _WINDOW,
+    h2.settings.SettingCodes.MAX_HEADER_LIST_SIZE: 65_536,
+}
 _PIECE = 65_536
-_QUIET_S = 1.0
-"""After how long a silence a stream that is given up casts doubt on its connection."""
+QUIET_S = 1.0
+"""After how long a silence of the server a stream that is given up casts doubt on its connection."""
 _FRAME_HEAD, _GOAWAY = 9, 7
 
 Headers = list[tuple[bytes, bytes]]
@@ -48,9 +54,6 @@ class Stream:
         self.error: Exception | None = None
         self.data: deque[tuple[bytes, int]] = deque()
         """Pieces, and what each counts in flow control."""
-        self.n_received_before = 0
-        """Bytes that had arrived over the connection when this was asked."""
-        self.asked_at = monotonic()
         self._session = session
         self._news = asyncio.Event()
 
@@ -108,15 +111,16 @@ class Session:
         self.wire = wire
         self.used_at = monotonic()
         self._h2 = h2.connection.H2Connection(h2.config.H2Configuration(client_side=True, header_encoding=None))
-        self._h2.update_settings({h2.settings.SettingCodes.ENABLE_PUSH: 0, h2.settings.SettingCodes.INITIAL_WINDOW_SIZE: _WINDOW})
+        self._h2.local_settings = h2.settings.Settings(client=True, initial_values=_SETTINGS)
         self._h2.initiate_connection()
         self._h2.increment_flow_control_window(16 * _WINDOW)
         self._streams: dict[int, Stream] = {}
         self._unread = b""
         self._leaving = False
         """The server takes no more requests here."""
-        self._heard = 0
-        """Bytes that must have arrived before the connection is trusted again."""
+        self._doubted_at = 0.0
+        """Nothing but a sign of life after this makes the connection good again."""
+        self._settled = asyncio.Event()
         self._flush()
         self._reader = asyncio.create_task(self._read())
 
@@ -131,15 +135,18 @@ class Session:
     @property
     def has_room(self) -> bool:
         """Whether one more request may begin here."""
-        trusted = self.wire.n_received >= self._heard
+        trusted = self.wire.heard_at > self._doubted_at
         n_streams = self._h2.open_outbound_streams
         return trusted and not self.over and not self._leaving and n_streams < self._h2.remote_settings.max_concurrent_streams
+
+    async def settled(self) -> None:
+        """Wait until the server has said how many streams it takes."""
+        await self._settled.wait()
 
     async def ask(self, head: Headers, body: bytes | None) -> Stream:
         """The answer, once its head is there.  Whoever is cancelled leaves a stream that is reset."""
         number = self._h2.get_next_available_stream_id()
         stream = self._streams[number] = Stream(self, number)
-        stream.n_received_before = self.wire.n_received
         try:
             self._h2.send_headers(number, head, end_stream=not body)
             self._flush()
@@ -165,18 +172,16 @@ class Session:
             return
         self.used_at = monotonic()
         unread, stream.data = sum(n_counted for _, n_counted in stream.data), deque()
-        whole = stream.over and stream.error is None
+        was_over = stream.over
         stream.end(httpcore.RemoteProtocolError())
         if self.over:
             return
         self.taken(stream, unread)
-        try:
+        with suppress(h2.exceptions.ProtocolError):  # it had ended, or never began
             self._h2.reset_stream(stream.number, ErrorCodes.CANCEL)
-        except h2.exceptions.ProtocolError:  # it had ended, or never began
-            pass
-        if not whole and self.wire.n_received == stream.n_received_before and monotonic() - stream.asked_at > _QUIET_S:
+        if not was_over and monotonic() - self.wire.heard_at > QUIET_S:
             self._h2.ping(b"monkeyc?")  # perhaps nobody is there any more: the answer to this tells
-            self._heard = self.wire.n_received + 1
+            self._doubted_at = monotonic()
         self._flush()
         if self._leaving and not self._streams:
             self.wire.abort()
@@ -222,6 +227,7 @@ class Session:
             error.__cause__ = exc
         finally:
             self.wire.abort()
+            self._settled.set()
             for stream in self._streams.values():
                 stream.end(error)
 
@@ -252,6 +258,8 @@ class Session:
             self.wire.abort()
 
     def _event(self, event: h2.events.Event) -> None:
+        if isinstance(event, h2.events.RemoteSettingsChanged):
+            self._settled.set()
         if isinstance(event, h2.events.WindowUpdated | h2.events.RemoteSettingsChanged):
             for waiting in self._streams.values():
                 waiting.wake()

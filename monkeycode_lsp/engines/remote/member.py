@@ -18,6 +18,8 @@ LEFT_OUT_S = 60.0
 _SILENT_S = 1.0
 _SILENT = 4.0
 """Times its usual time: a server that says nothing for so long is not what it was."""
+_OFTEN = 2
+"""Nor is one that was given up so often in a row after more than its usual time; by chance that is one case in 400."""
 
 
 class Server(Protocol):
@@ -62,6 +64,7 @@ class Member:
         self.server = server
         self.base = base
         self.weight = weight
+        """1: as much as others on average."""
         self.metered = metered
         self.model: Model | None = None
         self.n_asked = 0
@@ -73,6 +76,7 @@ class Member:
         """The last failure, unless there was an answer since."""
         self._clock = clock
         self._is_suspect = False
+        self._n_silent = 0
         self._left_out_until: float | None = None
 
     @property
@@ -92,6 +96,7 @@ class Member:
 
     def answered(self) -> bool:
         """It has said something.  Whether it was not trusted before."""
+        self._n_silent = 0
         was_suspect, self._is_suspect = self._is_suspect, False
         self.error, self._left_out_until = None, None
         return was_suspect
@@ -105,7 +110,8 @@ class Member:
         usual_s = self.latencies.usual_s()
         if usual_s is not None and for_s > usual_s:
             self.latencies.add(for_s)  # it would have taken at least that
-        if for_s > max(_SILENT_S, _SILENT * (usual_s or 0.0)):
+            self._n_silent += 1
+        if self._n_silent >= _OFTEN or for_s > max(_SILENT_S, _SILENT * (usual_s or 0.0)):
             self._is_suspect = True
 
     def leave_out(self, error: EngineError) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import socket
+from collections.abc import Callable
 
 from monkeycode_lsp import threads
 
@@ -21,7 +22,8 @@ class Names:
     The mutable state is what is being looked up; it changes in `resolve` and `close`.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, look_up: Callable[[str], list[str]] | None = None) -> None:
+        self._look_up = look_up or _look_up
         self._asked: dict[str, asyncio.Task[list[str]]] = {}
 
     async def resolve(self, host: str) -> list[str]:
@@ -30,7 +32,7 @@ class Names:
             return [host]
         asked = self._asked.get(host)
         if asked is None:
-            asked = self._asked[host] = asyncio.create_task(threads.run(f"name {host}", lambda: _look_up(host)))
+            asked = self._asked[host] = asyncio.create_task(threads.run(f"name {host}", lambda: self._look_up(host)))
             asked.add_done_callback(lambda task: self._answered(host, task))
         return await asyncio.shield(asked)
 

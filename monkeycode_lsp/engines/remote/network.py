@@ -88,7 +88,7 @@ class Network(httpcore.AsyncNetworkBackend):
             if wire is not None:
                 wire.abort()
             if isinstance(exc, TimeoutError):
-                raise httpcore.ConnectTimeout from exc
+                raise (httpcore.ConnectTimeout if route.via is None else httpcore.ProxyError) from exc
             if isinstance(exc, OSError | ValueError):
                 raise httpcore.ConnectError from exc
             raise

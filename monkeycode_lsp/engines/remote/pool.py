@@ -1,7 +1,7 @@
 """Which member of a pool is asked next.  Pure: it reads members and changes nothing.
 
 Trusted ones first; a document stays with the server that has its text in the KV cache, unless that one has much more
-to do than another; else who has the fewest asks for its weight.
+to do than another, or did much more of late; else who has the fewest asks for its weight.
 """
 
 from __future__ import annotations
@@ -14,6 +14,9 @@ from monkeycode_lsp.errors import EngineError, EngineUnavailableError
 
 _LOYALTY = 2.0
 """So many asks more, by weight, its server may have before a document goes elsewhere: reading a prompt anew costs about as much."""
+_FAIR = 32.0
+"""So many asks more it may have served.  Else all documents would stay where they went while another server was away,
+and those of an editor with one document would never be shared; one prompt in so many is read anew for that."""
 _N_SESSIONS = 512
 
 
@@ -74,9 +77,7 @@ def choose(
     if not free:
         return None
     least = min(free, key=_load)
-    if preferred in free and preferred.n_asked / preferred.weight - least.n_asked / least.weight <= _LOYALTY:
-        return preferred
-    return least
+    return preferred if preferred in free and _may_stay(preferred, least) else least
 
 
 def unusable(members: Iterable[Member]) -> EngineError:
@@ -93,6 +94,11 @@ def catch_up(member: Member, members: Iterable[Member]) -> None:
     shares = [other.n_served / other.weight for other in members if other is not member and other.is_good]
     if shares:
         member.n_served = max(member.n_served, min(shares) * member.weight)
+
+
+def _may_stay(at: Member, least: Member) -> bool:
+    (n_asked, n_served), (least_asked, least_served) = _load(at), _load(least)
+    return n_asked - least_asked <= _LOYALTY and n_served - least_served <= _FAIR
 
 
 def _load(member: Member) -> tuple[float, float]:

@@ -7,6 +7,7 @@ that only one kind of server has.
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import msgspec
 
@@ -32,7 +33,7 @@ _BY_OWNER = {
 class _Page(msgspec.Struct):
     """What tells servers apart on the pages below; each has a page with some of it, and nobody else."""
 
-    default_generation_settings: msgspec.Raw | None = None
+    default_generation_settings: dict[str, Any] | None = None
     model_path: str | None = None
     version: str | None = None
 

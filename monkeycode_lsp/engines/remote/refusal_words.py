@@ -77,8 +77,8 @@ def refused_fields(status: int, body: bytes, fields: Iterable[str]) -> frozenset
 
 
 def about_suffix(status: int, body: bytes) -> bool:
-    """Whether a server refuses the `suffix` field itself."""
-    return bool(refused_fields(status, body, ("suffix",)))
+    """Whether a server refuses the `suffix` field itself, or to insert at all."""
+    return bool(refused_fields(status, body, ("suffix", "insert")))
 
 
 def about_model(status: int, body: bytes) -> bool:

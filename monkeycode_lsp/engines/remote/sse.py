@@ -23,7 +23,7 @@ class EventTooLongError(ValueError):
 
 
 class LostEventError(ValueError):
-    """A line holds an object under a name that no stream has: an event was damaged on its way."""
+    """A line that no stream has holds an object, or the rest of one: an event was damaged on its way."""
 
 
 class EventParser:
@@ -107,7 +107,7 @@ class EventParser:
 
     def _strange(self, line: bytes) -> None:
         self.is_strange = True
-        if b"{" in line:
+        if b"{" in line or b"}" in line:
             raise LostEventError
 
     def _event(self) -> Iterator[bytes]:

@@ -40,8 +40,9 @@ class Terms:
             self.dialect = await probe.find(fetch, self._address)
         return self.dialect
 
-    def identified(self, *, inserts: bool | None) -> None:
+    def identified(self, *, inserts: bool | None, without: frozenset[str] = frozenset()) -> None:
         """What the server says of its model."""
+        self.without |= without
         if self.dialect is not None:
             self.may_insert = self.dialect.inserts and inserts is not False
 
@@ -62,7 +63,7 @@ class Terms:
             and self._before_chat is None
             and status in _NO_SUCH_ROUTE
             and dialect.marks
-            and b"model" not in body.lower()
+            and not refusal.about_model(status, body)
         ):
             self._before_chat, self.dialect = dialect, dialects.by_name("chat")
             return True

@@ -7,9 +7,9 @@ redirects and environment variables are not wanted here, and they cost as much a
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
 import httpcore2 as httpcore
@@ -29,6 +29,9 @@ KEEP_ALIVE_S = 50.0
 
 _SAFE = "/%:@!$&'()*+,;=~-._?"
 _NOT_IN_HTTP2 = frozenset({b"host", b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"upgrade"})
+
+_PERHAPS = "If it asks who you are, set `clientCert` of the endpoint in `remote.endpoints`."
+"""Many servers end the connection without a word when they miss a certificate."""
 
 
 class Transport:
@@ -55,6 +58,7 @@ class Transport:
         self._http2 = http2 and address.secure
         if self._http2:
             _demand_h2()
+        self._perhaps = _PERHAPS if address.secure and not trust.client_cert else ""
         route = _route(address, self._host, trust, environ, http2=self._http2)
         self._through = b"" if route.via is None or address.secure else b"http://" + self._authority
         self._told_proxy = [] if not self._through or route.via is None else [(b"proxy-authorization", route.via.authorization.encode())]
@@ -72,7 +76,7 @@ class Transport:
 
         A kept connection that the server has just closed looks like that, and so does a server that restarts.
         """
-        with translated(self._address.base):
+        with translated(self._address.base, perhaps=self._perhaps):
             try:
                 response = await self._ask(path, body)
             except (httpcore.RemoteProtocolError, httpcore.ReadError, httpcore.WriteError):
@@ -135,6 +139,7 @@ class Transport:
                 if tls.speaks_http2(wire.get_extra_info("ssl_object")):
                     found = Session(wire)
                     self._sessions.append(found)
+                    await _within(found.settled(), CONNECT_S)
                 else:
                     self._http2 = False
                     self._network.keep(wire)
@@ -183,6 +188,14 @@ def _route(address: Address, host: str, trust: tls.Trust, environ: Mapping[str, 
     context = tls.context(trust, environ, alpn=("h2", "http/1.1") if http2 else ("http/1.1",)) if address.secure else None
     via_context = tls.context(tls.Trust(trust.ca_files), environ, alpn=("http/1.1",)) if via is not None and via.secure else None
     return Route(host, address.port, context, via, via_context)
+
+
+async def _within(settled: Coroutine[Any, Any, None], limit_s: float) -> None:
+    try:
+        async with asyncio.timeout(limit_s):
+            await settled
+    except TimeoutError:
+        raise httpcore.ConnectTimeout from None
 
 
 def _demand_h2() -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+from time import monotonic
 from typing import Any
 
 import httpcore2 as httpcore
@@ -25,8 +26,8 @@ class Wire(asyncio.Protocol, httpcore.AsyncNetworkStream):
     def __init__(self) -> None:
         self.over = False
         """Nothing more will arrive."""
-        self.n_received = 0
-        """Bytes that ever arrived."""
+        self.heard_at = monotonic()
+        """When something last arrived."""
         self._transport: asyncio.Transport | None = None
         self._buffer = bytearray()
         self._error: Exception | None = None
@@ -38,7 +39,7 @@ class Wire(asyncio.Protocol, httpcore.AsyncNetworkStream):
         """What has arrived; empty at the end."""
         while not self._buffer:
             if self._error is not None:
-                raise httpcore.ReadError from self._error
+                raise httpcore.ReadError(self._error)  # as an argument: the pool takes causes away
             if self.over:
                 return b""
             self._reader = asyncio.get_running_loop().create_future()
@@ -126,7 +127,7 @@ class Wire(asyncio.Protocol, httpcore.AsyncNetworkStream):
 
     def data_received(self, data: bytes) -> None:
         """Something arrived."""
-        self.n_received += len(data)
+        self.heard_at = monotonic()
         self._buffer += data
         if len(self._buffer) > _MUCH and self._transport is not None:
             self._transport.pause_reading()

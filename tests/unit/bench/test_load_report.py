@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from monkeycode_lsp.bench import load_report
-from monkeycode_lsp.bench.load_report import STRAIGHT, THROUGH, Part, Report, Told
+from monkeycode_lsp.bench.load_report import STRAIGHT, THROUGH, Part, Report, Size, Told
 from monkeycode_lsp.cli import benchmark_tables
 
 
@@ -33,7 +33,7 @@ REPORT = Report(
             "arrivals",
             "As they come.",
             {THROUGH: load_report.spread(texts(254.0)), STRAIGHT: load_report.spread(texts(250.0))},
-            load_report.arrivals({THROUGH: texts(254.0), STRAIGHT: texts(250.0)}, judged=True),
+            load_report.arrivals([{THROUGH: texts(254.0), STRAIGHT: texts(250.0)}], judged=True),
         ),
         Part("saturation", "More.", {}, load_report.saturation({THROUGH: {8: 30.0}, STRAIGHT: {8: 32.0}})),
         Part("cancels", "", left_out="Not with yours."),
@@ -42,20 +42,27 @@ REPORT = Report(
 
 
 def test_what_is_added_is_the_difference_of_the_percentiles():
-    found = figures(load_report.arrivals({THROUGH: texts(*range(100, 200)), STRAIGHT: texts(*range(90, 190))}, judged=True))
+    found = figures(load_report.arrivals([{THROUGH: texts(*range(100, 200)), STRAIGHT: texts(*range(90, 190))}], judged=True))
     assert (found["added, p50"].value, found["added, p99"].value) == (10.0, 10.0)
     assert found["added, p99"].ok
 
 
 def test_too_much_added_misses_the_goal_and_nobody_judges_an_endpoint_of_the_users():
-    told = {THROUGH: texts(300.0), STRAIGHT: texts(250.0)}
+    told = [{THROUGH: texts(300.0), STRAIGHT: texts(250.0)}]
     assert figures(load_report.arrivals(told, judged=True))["added, p99"].ok is False
     assert figures(load_report.arrivals(told, judged=False))["added, p99"].ok is None
 
 
+def test_a_moment_in_which_the_machine_was_busy_does_not_move_the_middle_slice():
+    calm = {THROUGH: texts(254.0), STRAIGHT: texts(250.0)}
+    found = figures(load_report.arrivals([calm, {THROUGH: texts(254.0), STRAIGHT: texts(900.0)}, calm], judged=True))
+    assert found["added, p99"].value == 254.0 - 900.0
+    assert found["added, p99, in the middle one of the time slices"].value == 4.0
+
+
 def test_failures_and_asks_without_text_are_counted_apart():
     ours = [Told(1.0, "text"), Told(1.0, "empty"), Told(1.0, "error"), Told(1.0, "silence")]
-    found = figures(load_report.arrivals({THROUGH: ours, STRAIGHT: texts(1.0)}, judged=True))
+    found = figures(load_report.arrivals([{THROUGH: ours, STRAIGHT: texts(1.0)}], judged=True))
     failed = found[f"asks that failed, {THROUGH}"]
     assert (failed.value, failed.ok) == (2.0, False)
     assert found[f"asks without text, {THROUGH}"].value == 0.25
@@ -93,6 +100,14 @@ def test_one_lost_suggestion_is_borne_and_an_ask_without_reply_is_not():
     assert all(figure.ok is not False for figure in lost_one.values())
     silent = figures(load_report.failover([Told(1.0, "silence"), Told(1.0, "empty"), Told(1.0, "error")], back_s=10.1, share_after=0.0))
     assert [silent[name].ok for name in ("asks without a reply", "suggestions lost", "asked again after its return")] == [False] * 3
+
+
+def test_a_server_that_grows_is_found():
+    before = Size(files=20, threads=4, mb=40.0)
+    flat = figures(load_report.endurance(before, Size(21, 5, 44.0), texts(1.0)))
+    assert all(figure.ok is not False for figure in flat.values())
+    grown = figures(load_report.endurance(before, Size(60, 9, 90.0), texts(1.0)))
+    assert [grown[name].ok for name in ("files opened since", "threads started since", "memory taken since")] == [False] * 3
 
 
 def test_the_table_shows_ways_goals_and_what_was_left_out():

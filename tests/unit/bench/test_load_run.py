@@ -13,7 +13,7 @@ from monkeycode_lsp.bench.load_stage import Plan
 from monkeycode_lsp.errors import EngineUnavailableError
 from tests import servers
 
-SMALL = Plan(servers=2, rate=8, seconds=1.0, cancels=4)
+SMALL = Plan(servers=2, rate=8, seconds=1.0, cancels=4, endurance=20)
 
 
 def figures(part):
@@ -22,15 +22,16 @@ def figures(part):
 
 async def test_two_servers_for_a_second():
     said = []
-    report = await load.run(config.Endpoint(), SMALL, only=("arrivals", "cancels"), say=said.append)
-    assert said == ["starting servers", "arrivals", "cancels"]
-    arrivals, cancels = report.parts
+    report = await load.run(config.Endpoint(), SMALL, only=("arrivals", "cancels", "endurance"), say=said.append)
+    assert said == ["starting servers", "arrivals", "cancels", "endurance"]
+    arrivals, cancels, endurance = report.parts
     assert arrivals.systems[THROUGH].n == arrivals.systems[STRAIGHT].n > 0
     assert min(way.p50 for way in arrivals.systems.values()) >= 250
     assert figures(arrivals)[f"asks that failed, {THROUGH}"] == 0
     assert figures(arrivals)[f"asks without text, {THROUGH}"] == figures(arrivals)[f"asks without text, {STRAIGHT}"] == 0
     assert figures(cancels)["never closed"] == 0
     assert cancels.systems[THROUGH].n == 4 - figures(cancels)["stopped before they were sent"]
+    assert endurance.left_out or endurance.systems[THROUGH].n == 10
 
 
 async def test_an_endpoint_of_the_users_is_asked_by_both_ways_and_never_killed(monkeypatch):

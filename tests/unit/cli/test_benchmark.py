@@ -76,7 +76,7 @@ def test_the_quantization_table_has_a_line_for_each_file():
     [
         (["--url", "http://127.0.0.1:1"], "--scenario load"),
         (["--scenario", "load", "--peer", "x"], "--scenario overhead"),
-        (["--scenario", "load", "--only", "arrivals,hot"], "hot is none of arrivals, saturation, cancels, failover"),
+        (["--scenario", "load", "--only", "arrivals,hot"], "hot is none of arrivals, saturation, cancels, failover, endurance"),
         (["--only", "arrivals"], "This scenario has no parts"),
         (["--scenario", "load", "--servers", "0"], "0 is not in the range"),
         (["--scenario", "load", "--rate", "0"], "0.0 is not in the range"),

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from monkeycode_lsp import config
 from monkeycode_lsp.cli import checks, doctor
-from monkeycode_lsp.cli.checks import Finding, State
+from monkeycode_lsp.cli.finding import Finding, State
 from monkeycode_lsp.cli.runtimes import Runtime
 from monkeycode_lsp.cli.tuning import in_words
 from monkeycode_lsp.engines.local import abilities
@@ -20,7 +20,7 @@ from monkeycode_lsp.engines.local.measure import Speed
 from monkeycode_lsp.models import catalogue
 from monkeycode_lsp.models.hardware import Compiler, Gpu, Hardware
 from tests import servers
-from tests.servers import CompletionServer, reply
+from tests.unit.engines.remote import model_server
 from tests.unit.models import samples
 
 
@@ -58,7 +58,7 @@ def test_the_table_marks_what_is_broken_and_gives_the_editors_lines(run):
 
 
 async def test_with_an_endpoint_that_answers_nothing_local_is_needed(run, user_settings):
-    async with CompletionServer(reply("x")) as server:
+    async with model_server.server() as server:
         user_settings(f'[[remote.endpoints]]\nurl = "{server.url}"\nmodel = "qwen2.5-coder"\napi = "openai"\n')
         done = await asyncio.to_thread(run, "doctor", "--json")
     assert done.exit_code == 0, done.stdout

@@ -17,6 +17,7 @@ from monkeycode_lsp.engines.local.host.launch import Running
 from monkeycode_lsp.engines.local.ladder import Attempt, Fall
 from monkeycode_lsp.engines.local.managed import library as managed_library
 from monkeycode_lsp.engines.local.options import load_options
+from monkeycode_lsp.engines.remote import proofs
 from monkeycode_lsp.engines.remote.endpoint import Endpoint, Limits
 from monkeycode_lsp.errors import EngineUnavailableError
 from monkeycode_lsp.models import package_client
@@ -69,7 +70,7 @@ class Managed:
         if serving is None:
             raise EngineUnavailableError("The engine process does not say where its server listens.")
         settings = config.Endpoint(url=serving.url, api="llama-server", api_key=serving.key)
-        endpoint = Endpoint(settings, limits=self._limits, notify=self._notify, environ={})
+        endpoint = Endpoint(settings, limits=self._limits, notify=self._notify, environ={}, proved=proofs.unproved)
         told: Model | None = None
         try:
             told = await endpoint.ready()

@@ -10,6 +10,7 @@ from monkeycode_lsp.engines.remote.dialects.chat import Chat
 from monkeycode_lsp.engines.remote.dialects.deepseek import DeepSeek
 from monkeycode_lsp.engines.remote.dialects.llama_server import LlamaServer
 from monkeycode_lsp.engines.remote.dialects.mistral import Mistral
+from monkeycode_lsp.engines.remote.dialects.ollama import Ollama
 from monkeycode_lsp.engines.remote.dialects.openai import OpenAI
 from monkeycode_lsp.engines.remote.dialects.sglang import SGLang
 from monkeycode_lsp.engines.remote.dialects.tensorrt_llm import TensorRT
@@ -21,7 +22,7 @@ _HOSTS = dict.fromkeys(mistral.HOSTS, "mistral") | dict.fromkeys(deepseek.HOSTS,
 
 def by_name(api: str) -> Dialect:
     """The one that a word of the setting `api` means."""
-    dialects: tuple[Dialect, ...] = (OpenAI(), VLLM(), SGLang(), TensorRT(), LlamaServer(), Mistral(), DeepSeek(), Chat())
+    dialects: tuple[Dialect, ...] = (OpenAI(), VLLM(), SGLang(), TensorRT(), LlamaServer(), Ollama(), Mistral(), DeepSeek(), Chat())
     return next(dialect for dialect in dialects if dialect.name in (api, "chat"))
 
 

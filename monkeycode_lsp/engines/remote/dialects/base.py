@@ -26,6 +26,8 @@ class Call(msgspec.Struct, frozen=True):
     priority: Priority = Priority.INTERACTIVE
     session: str = ""
     """The same for every call of one document, and it tells nobody which: a digest."""
+    slot: int | None = None
+    """Which of the server's slots holds the document; None: any."""
 
 
 class Piece(msgspec.Struct, frozen=True):
@@ -55,6 +57,10 @@ class Identity(msgspec.Struct, frozen=True):
     context_tokens: int | None = None
     inserts: bool | None = None
     """Whether the model fills in when it gets both halves without markers; None: the server does not say."""
+    slots: int = 0
+    """How many prompts the server keeps side by side, each where it can be asked for; 0: it does not say."""
+    without: frozenset[str] = frozenset()
+    """Optional fields of the body that this server is better asked without."""
 
 
 Fetch = Callable[[str, bytes | None], Awaitable[bytes | None]]

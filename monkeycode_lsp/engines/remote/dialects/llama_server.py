@@ -1,16 +1,26 @@
-"""llama.cpp's own server: `/completion`, with its figures about reuse.
+"""llama.cpp's own server: `/completion` with our markers, or `/infill` where only the server knows the model's.
+
+Our own are better where we know them: `/infill` cuts both halves to what fits one batch, so that the cut moves with
+every key and nothing of the prompt is reused, and it tells models that know repositories of one called "myproject".
+A server with many models (a router) is told which by `model`.
 
 `return_progress` is not for us: while the server reads a prompt, it notices that we have gone only
-when it has something to write.
+when it has something to write.  Three things are left out on purpose.  `n_indent` ends an answer before the bracket that closes
+its block, and calls that `n_predict`; our own stops know brackets.  `n_probs` sorts the whole vocabulary for every token.
+`t_max_predict_ms` ends answers that are still wanted.
 """
 
 from __future__ import annotations
+
+from urllib.parse import quote
 
 import msgspec
 
 from monkeycode_lsp import prompt
 from monkeycode_lsp.domain import Finish, Usage
 from monkeycode_lsp.engines.remote.dialects.base import Call, Fetch, Identity, Piece
+
+_ROUTER = "router"
 
 
 class _Body(msgspec.Struct):
@@ -21,10 +31,15 @@ class _Body(msgspec.Struct):
     min_p: float
     repeat_penalty: float
     stop: tuple[str, ...]
+    model: str | msgspec.UnsetType
+    input_prefix: str | msgspec.UnsetType
+    input_suffix: str | msgspec.UnsetType
+    seed: int | msgspec.UnsetType
+    id_slot: int | msgspec.UnsetType
     stream: bool = True
     cache_prompt: bool = True
     return_progress: bool = True
-    response_fields: tuple[str, ...] = ("content", "stop", "stop_type", "timings")
+    response_fields: tuple[str, ...] = ("content", "stop", "stop_type", "timings", "tokens_evaluated")
     """Of the last event, which otherwise repeats the whole prompt."""
 
 
@@ -49,17 +64,35 @@ class _Event(msgspec.Struct):
     stopped_limit: bool = False
     """How older servers say that `n_predict` was reached."""
     timings: _Timings | None = None
+    tokens_evaluated: int | None = None
+    """All of the prompt's tokens."""
     error: msgspec.Raw = msgspec.Raw(b"null")
 
 
 class _Generation(msgspec.Struct, frozen=True):
     n_ctx: int | None = None
+    """Of one slot."""
 
 
 class _Properties(msgspec.Struct):
+    role: str = ""
     model_path: str = ""
     model_alias: str = ""
+    total_slots: int = 0
     default_generation_settings: _Generation = _Generation()
+
+
+class _Status(msgspec.Struct, frozen=True):
+    value: str = ""
+
+
+class _Card(msgspec.Struct):
+    id: str
+    status: _Status = _Status()
+
+
+class _Cards(msgspec.Struct):
+    data: list[_Card] = []
 
 
 class _Token(msgspec.Struct):
@@ -78,30 +111,39 @@ class LlamaServer:
     """Completions in llama-server's form."""
 
     name = "llama-server"
-    inserts = False
+    inserts = True
     marks = True
     lines = False
     optional: frozenset[str] = frozenset()
+    """It takes no notice of what it does not know."""
 
-    def path(self, call: Call) -> str:  # noqa: ARG002 - the same for every call
+    def path(self, call: Call) -> str:
         """See `Dialect.path`."""
-        return "/completion"
+        return "/completion" if call.suffix is None else "/infill"
 
     def body(self, call: Call, without: frozenset[str] = frozenset()) -> bytes:  # noqa: ARG002 - nothing here is optional
+        """See `Dialect.body`."""
         sampling = call.sampling
+        infills = call.suffix is not None
         return _encode(
             _Body(
-                prompt=call.text,
+                prompt="" if infills else call.text,
                 n_predict=call.max_tokens,
                 temperature=sampling.temperature,
                 top_p=sampling.top_p,
                 min_p=sampling.min_p,
                 repeat_penalty=sampling.repeat_penalty,
                 stop=call.stop,
+                model=call.model or msgspec.UNSET,
+                input_prefix=call.text if infills else msgspec.UNSET,
+                input_suffix=msgspec.UNSET if call.suffix is None else call.suffix,
+                seed=msgspec.UNSET if sampling.seed is None else sampling.seed,
+                id_slot=msgspec.UNSET if call.slot is None else call.slot,
             )
         )
 
     def read(self, data: bytes) -> Piece:
+        """See `Dialect.read`."""
         event = _decode(data)
         error = bytes(event.error)
         if error != b"null":
@@ -113,23 +155,42 @@ class LlamaServer:
             usage = Usage(reused=progress.cache, read=progress.total - progress.cache) if progress else None
             return Piece(text=event.content, usage=usage, n_tokens=len(event.tokens) if event.content else 0)
         finish = Finish.LENGTH if event.stop_type == "limit" or event.stopped_limit else Finish.STOP
-        return Piece(text=event.content, finish=finish, usage=_usage(event.timings), last=True)
+        return Piece(text=event.content, finish=finish, usage=_usage(event), last=True)
 
     async def identify(self, fetch: Fetch, model: str) -> Identity:
-        body = await fetch("/props", None)
-        try:
-            properties = msgspec.json.decode(body, type=_Properties) if body else _Properties()
-        except msgspec.DecodeError:
-            properties = _Properties()
-        name = model or properties.model_path or properties.model_alias
-        return Identity(_last(name), await _family(fetch, name), properties.default_generation_settings.n_ctx)
+        """See `Dialect.identify`."""
+        properties = _properties(await fetch("/props", None))
+        if properties.role == _ROUTER:
+            model = model or await _loaded(fetch)
+            properties = _properties(await fetch(f"/props?model={quote(model, safe='')}", None))
+        path = properties.model_path or properties.model_alias
+        context_tokens = properties.default_generation_settings.n_ctx or None
+        family = await _family(fetch, model, model or path)
+        return Identity(model or _last(path), family, context_tokens, slots=properties.total_slots)
 
 
-async def _family(fetch: Fetch, name: str) -> prompt.Family | None:
+def _properties(body: bytes | None) -> _Properties:
+    try:
+        return msgspec.json.decode(body, type=_Properties) if body else _Properties()
+    except msgspec.DecodeError:
+        return _Properties()
+
+
+async def _loaded(fetch: Fetch) -> str:
+    """A router's model: one that is loaded before one that would have to be."""
+    body = await fetch("/v1/models", None)
+    try:
+        cards = msgspec.json.decode(body, type=_Cards).data if body else []
+    except msgspec.DecodeError:
+        cards = []
+    return next((card.id for card in sorted(cards, key=lambda card: card.status.value != "loaded")), "")
+
+
+async def _family(fetch: Fetch, model: str, name: str) -> prompt.Family | None:
     """By the vocabulary, which `/tokenize` shows: a marker that it knows is one token.  By the name where it shows nothing."""
     texts = {text for family in prompt.FAMILIES for text in msgspec.structs.astuple(family.markers) if text}
     asked = {"content": " ".join(sorted(texts)), "add_special": False, "parse_special": True, "with_pieces": True}
-    body = await fetch("/tokenize", _encode(asked))
+    body = await fetch("/tokenize", _encode(asked | ({"model": model} if model else {})))
     try:
         tokens = msgspec.json.decode(body, type=_Tokens).tokens if body else []
     except msgspec.DecodeError:
@@ -142,7 +203,11 @@ def _last(path: str) -> str:
     return path.replace("\\", "/").rstrip("/").rpartition("/")[2]
 
 
-def _usage(timings: _Timings | None) -> Usage | None:
+def _usage(event: _Event) -> Usage | None:
+    timings = event.timings
     if timings is None:
         return None
-    return Usage(reused=timings.cache_n, read=timings.prompt_n, generated=timings.predicted_n)
+    reused = timings.cache_n
+    if reused is None and event.tokens_evaluated is not None and timings.prompt_n is not None:  # older servers leave the sum to us
+        reused = event.tokens_evaluated - timings.prompt_n
+    return Usage(reused=reused, read=timings.prompt_n, generated=timings.predicted_n)

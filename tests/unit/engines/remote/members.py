@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
+import time
+from collections.abc import AsyncGenerator
 from typing import Any
 
 from monkeycode_lsp import config
@@ -14,8 +15,6 @@ from monkeycode_lsp.engines.remote.engine import RemoteEngine
 from monkeycode_lsp.engines.remote.member import Member
 from monkeycode_lsp.errors import EngineBusyError, EngineError, EngineUnavailableError
 from monkeycode_lsp.prompt import FAMILIES
-
-Answer = Callable[["FakeServer"], Awaitable[None]]
 
 
 class Clock:
@@ -31,10 +30,10 @@ class Clock:
 class FakeServer:
     """Says its own name.  `error` is raised instead; `hold()` makes it wait until `go()`."""
 
-    def __init__(self, name: str = "s", *, model: str = "qwen", family: str = "qwen", clock: Callable[[], float] | None = None) -> None:
+    def __init__(self, name: str = "s", *, model: str = "qwen", family: str = "qwen2.5-coder") -> None:
         self.name = name
-        self.backoff = Backoff(clock or asyncio.get_running_loop().time)
-        self.model = Model(model, FAMILIES[family] if family else None, f"remote:{name}", context_tokens=4096)
+        self.backoff = Backoff(time.monotonic)
+        self.model = Model(model, next((known for known in FAMILIES if known.name == family), None), f"remote:{name}", context_tokens=4096)
         self.error: EngineError | None = None
         self.breaks: EngineError | None = None
         """Raised after the first piece."""
@@ -99,7 +98,9 @@ def member(server: FakeServer, **how: Any) -> Member:
     return Member(server, base=f"http://{server.name}", **how)
 
 
-def engine(*servers: FakeServer, told: list[str] | None = None, endpoints: dict[str, dict[str, Any]] | None = None, **remote: Any) -> RemoteEngine:
+def engine(
+    *servers: FakeServer, told: list[str] | None = None, endpoints: dict[str, dict[str, Any]] | None = None, **remote: Any
+) -> RemoteEngine:
     """An engine of these servers; `endpoints` has more settings of some by name."""
     by_url = {f"http://{server.name}": server for server in servers}
     settings = tuple(config.Endpoint(url=url, **(endpoints or {}).get(server.name, {})) for url, server in by_url.items())

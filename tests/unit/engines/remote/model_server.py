@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import time
 from collections.abc import Callable, Mapping
@@ -10,11 +11,12 @@ from email.utils import formatdate
 from typing import Any
 
 from monkeycode_lsp.engines.remote.holes import HOLES
-from tests.servers import DONE, CompletionServer, Exchange, Script, choice, event, status
+from tests.servers import DONE, CompletionServer, Exchange, Script, choice, event
 
 QWEN = "qwen2.5-coder"
 _PSM = re.compile(r"<\|fim_prefix\|>(.*)<\|fim_suffix\|>(.*)<\|fim_middle\|>", re.DOTALL)
 _SPM = re.compile(r"<\|fim_suffix\|>(.*)<\|fim_prefix\|>(.*)<\|fim_middle\|>", re.DOTALL)
+_LONG_PROMPT = 1_000
 LONG = [f" word{number}" for number in range(24)]
 
 Mind = Callable[[Mapping[str, Any]], list[str]]
@@ -57,10 +59,11 @@ def script(
     most_stops: int = 100,
     refuses: str = "",
     longest: int = 1_000_000,
+    keeps: bool = True,
 ) -> Script:
-    """`first_s`: before anything is said.  `in_one_write`: as through a proxy that holds the stream back.
+    """`first_s`: before anything is said to a long prompt.  `in_one_write`: as through a proxy that holds the stream back.
 
-    `refuses`: a field.  `longest`: characters of a prompt.
+    `refuses`: a field.  `longest`: characters of a prompt.  `keeps`: its connections.
     """
 
     async def answer(exchange: Exchange) -> None:
@@ -76,8 +79,8 @@ def script(
             return
         pieces = mind(asked)
         events = [event(choice(piece, "stop" if number == len(pieces) else None)) for number, piece in enumerate(pieces, 1)]
-        await exchange.head()
-        if first_s:
+        await exchange.head(chunked=keeps)
+        if first_s and len(asked["prompt"]) > _LONG_PROMPT:
             await asyncio.sleep(first_s)  # a model's time to think is what is measured
         if in_one_write:
             await exchange.send(b"".join([*events, DONE]))
@@ -117,5 +120,10 @@ def server(
 ) -> CompletionServer:
     """`clock_s`: how far its clock is ahead; None: it tells no time."""
     dated: dict[str, str] = {} if clock_s is None else {"Date": formatdate(time.time() + clock_s, usegmt=True)}
-    cards = status(200, {"data": [{"id": QWEN, "max_model_len": window}]}, **dated)
+
+    async def cards(exchange: Exchange) -> None:
+        await exchange.head(content_type="application/json", chunked=how.get("keeps", True), **dated)
+        await exchange.send(json.dumps({"data": [{"id": QWEN, "max_model_len": window}]}).encode())
+        await exchange.end()
+
     return CompletionServer(script(mind, **how), routes={"/v1/models": cards, **(routes or {})})

@@ -273,6 +273,7 @@ def test_text_of_a_line_is_given_as_soon_as_the_line_is_over() -> None:
 def test_lines_that_break_off_or_hold_an_error_are_no_answer() -> None:
     assert isinstance(failure(b'{"response":"a"}\n', dialect=LINES), StreamBrokenError)
     assert isinstance(failure(b'{"response":"a"}\n{"response":"b","done":tr', dialect=LINES), StreamBrokenError)
+    assert isinstance(failure(b'"response":"a"}\n{"response":"b","done":true}\n', dialect=LINES), EngineError)
     assert isinstance(failure(b'{"response":"a"}\n{"error":"maximum context length is 2048"}\n', dialect=LINES), ContextOverflowError)
 
 

@@ -35,6 +35,7 @@ async def test_a_known_family_gets_its_markers_and_never_a_suffix_field() -> Non
                 "model": asking.QWEN,
                 "stop": ["x"],
                 "stream": True,
+                "stream_options": {"include_usage": True},
             }
         ]
 
@@ -66,11 +67,13 @@ async def test_marker_strings_in_a_suffix_field_are_neutral_too() -> None:
 
 
 @pytest.mark.parametrize("path", ["", "/", "/v1", "/v1/", "/v1/completions"])
-async def test_every_form_of_the_address_gives_one_post_to_the_same_route(path: str) -> None:
-    async with CompletionServer() as server, asking.engine(server.url + path) as engine:
-        await asking.answer(engine)
-        assert [(request.method, request.path) for request in server.requests] == [("POST", "/v1/completions")]
-        assert not server.others
+async def test_every_form_of_the_address_gives_one_question_about_the_api_and_posts_to_the_same_route(path: str) -> None:
+    routes = {"/v1/models": status(200, {"data": [{"id": "m", "owned_by": "me"}]})}
+    async with CompletionServer(routes=routes) as server, asking.engine(server.url + path) as engine:
+        for _ in range(2):
+            await asking.answer(engine)
+        assert [(request.method, request.path) for request in server.requests] == [("POST", "/v1/completions")] * 2
+        assert [(request.method, request.path) for request in server.others] == [("GET", "/v1/models")]
 
 
 async def test_an_unnamed_model_is_asked_for_once() -> None:
@@ -80,7 +83,9 @@ async def test_an_unnamed_model_is_asked_for_once() -> None:
         assert (model.name, model.family, model.context_tokens) == ("org/DeepSeek-Coder-6.7B", prompt.by_name("deepseek-coder"), 4096)
         await asking.answer(engine)
         assert await engine.ready() == model
-        assert len(server.others) == 1
+        paths = [request.path for request in server.others]
+        assert paths[0] == "/v1/models"
+        assert len(paths) == len(set(paths))
         assert server.requests[0].json["model"] == "org/DeepSeek-Coder-6.7B"
 
 
@@ -94,12 +99,12 @@ async def test_a_server_without_a_list_of_models_is_asked_without_a_name(models:
 
 async def test_fingerprints_tell_models_addresses_and_headers_apart() -> None:
     async def of(url: str, **endpoint: Any) -> str:
-        async with asking.engine(url, **endpoint) as engine:
+        async with asking.engine(url, api="openai", **endpoint) as engine:
             return (await engine.ready()).fingerprint
 
     here = f"http://127.0.0.1:{unused_port()}"
     assert await of(here) == await of(here + "/v1/")
-    assert len({await of(here), await of(here, model="other"), await of("http://h")}) == 3
+    assert len({await of(here), await of(here, model="starcoder2"), await of("http://h")}) == 3
     adapted = await of(here, headers={"X-Adapter": "team-secret"})
     assert len({await of(here), adapted, await of(here, headers={"X-Adapter": "b"})}) == 3
     assert "secret" not in adapted
@@ -153,16 +158,6 @@ async def test_llama_servers_vocabulary_tells_the_family() -> None:
         assert family.markers.prefix == "<|fim_prefix|>"
     async with CompletionServer(routes=routes) as server, asking.engine(server.url, api="llama-server", model="") as engine:
         assert (await engine.ready()).family is None
-
-
-async def test_a_model_that_cannot_insert_is_said_once_on_llama_server() -> None:
-    told: list[str] = []
-    script = stream(llama_event("ok", stop=True))
-    async with CompletionServer(script) as server, asking.engine(server.url, api="llama-server", told=told, model="who") as engine:
-        for _ in range(2):
-            assert await asking.answer(engine, asking.plain("a", "b")) == "ok"
-        assert server.requests[0].json["prompt"] == "a"
-    assert len(told) == 1
 
 
 async def test_the_key_is_sent_exactly_and_never_repeated() -> None:

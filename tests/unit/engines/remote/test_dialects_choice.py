@@ -1,58 +1,44 @@
-"""Which API a server is asked by."""
+"""The setting `api`, and what the dialects promise about themselves."""
+
+from __future__ import annotations
+
+from typing import get_args, get_type_hints
 
 import pytest
 
 from monkeycode_lsp import config
-from monkeycode_lsp.engines.remote import address, dialects
-from monkeycode_lsp.errors import EngineUnavailableError
+from monkeycode_lsp.domain import Priority, Sampling
+from monkeycode_lsp.engines.remote import dialects
+from monkeycode_lsp.engines.remote.dialects.base import Call
 
-
-@pytest.mark.parametrize("api", ["auto", "openai", "vllm", "sglang", "tensorrt-llm"])
-def test_servers_with_the_common_api_are_asked_by_it(api):
-    endpoint = config.Endpoint(url="http://h", api=api)
-    assert dialects.choose(endpoint, address.parse(endpoint.url)).name == "openai"
-
-
-async def identity(endpoint, version):
-    asked = []
-
-    async def fetch(path, body):
-        asked.append(path)
-        return version
-
-    dialect = dialects.choose(endpoint, address.parse(endpoint.url))
-    return await dialect.identify(fetch, endpoint.model), asked
-
-
-@pytest.mark.parametrize(
-    "endpoint",
-    [
-        config.Endpoint(url="http://h", model="qwen2.5-coder:1.5b"),
-        config.Endpoint(url="http://h:11434", model="qwen2.5-coder"),
-        config.Endpoint(url="http://h:11434/v1", model="qwen2.5-coder"),
-    ],
+APIS = [word for word in get_args(get_type_hints(config.Endpoint)["api"]) if word != "auto"]
+FULL = Call(
+    "a",
+    suffix="b",
+    stop=("1", "2", "3", "4", "5"),
+    max_tokens=7,
+    sampling=Sampling(temperature=0.5, top_p=0.9, min_p=0.1, repeat_penalty=1.1, seed=3),
+    model="m",
+    priority=Priority.LOOK_AHEAD,
+    session="s",
 )
-async def test_a_server_that_wraps_prompts_gets_no_markers(endpoint):
-    """Ollama puts a ready-made marker prompt into the model's own template; with both halves it inserts by itself."""
-    known, asked = await identity(endpoint, b'{"version":"0.12.3"}')
-    assert (known.model, known.family, asked) == (endpoint.model, None, ["/api/version"])
-    known, _ = await identity(endpoint, None)
-    assert known.family is not None, "another server with such a name gets its markers"
 
 
-async def test_a_server_that_is_said_to_be_ollama_is_not_asked_who_it_is():
-    known, asked = await identity(config.Endpoint(url="http://h", api="ollama", model="qwen2.5-coder"), None)
-    assert (known.family, asked) == (None, [])
+@pytest.mark.parametrize("api", APIS)
+def test_every_word_of_the_setting_has_its_dialect(api: str) -> None:
+    assert dialects.by_name(api).name == api
 
 
-async def test_ordinary_servers_are_not_asked_who_they_are():
-    known, asked = await identity(config.Endpoint(url="http://h", model="qwen2.5-coder"), b'{"version":"1"}')
-    assert known.family is not None
-    assert asked == []
+@pytest.mark.parametrize("api", APIS)
+def test_what_was_refused_is_not_sent_again(api: str) -> None:
+    dialect = dialects.by_name(api)
+    for field in dialect.optional:
+        assert f'"{field}":' not in dialect.body(FULL, frozenset({field})).decode()
 
 
-@pytest.mark.parametrize("api", ["mistral", "deepseek", "chat"])
-def test_an_api_that_is_not_spoken_is_refused_in_words(api):
-    endpoint = config.Endpoint(url="http://h", api=api)
-    with pytest.raises(EngineUnavailableError, match=f"{api}.*api openai"):
-        dialects.choose(endpoint, address.parse(endpoint.url))
+@pytest.mark.parametrize("api", ["openai", "vllm", "sglang", "tensorrt-llm", "mistral", "deepseek", "chat"])
+def test_everything_optional_is_sent_somewhere(api: str) -> None:
+    dialect = dialects.by_name(api)
+    urgent = Call("a", sampling=FULL.sampling, stop=FULL.stop)
+    sent = dialect.body(FULL).decode() + dialect.body(urgent).decode()
+    assert [field for field in sorted(dialect.optional) if f'"{field}":' not in sent] == []

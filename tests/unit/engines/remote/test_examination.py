@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 
 from monkeycode_lsp import config, prompt
-from monkeycode_lsp.engines.remote import examination, proofs
+from monkeycode_lsp.engines.remote import examination, holes, proofs
 from monkeycode_lsp.engines.remote.endpoint import Endpoint, Limits
 from monkeycode_lsp.engines.remote.examination import Examination
 from tests.certificates import Authority
+from tests.fakes import chat, deepseek, llama_server, mistral, ollama, openai, sglang, tensorrt_llm, vllm
 from tests.servers import CompletionServer, hold, status
 from tests.unit.engines.remote import model_server
 
 QWEN = prompt.by_name(model_server.QWEN)
+
+
+FAKES = [
+    (chat, {}, "chat", "four", False),
+    (deepseek, {"model": "deepseek-chat", "api": "deepseek"}, "deepseek", "many", False),
+    (llama_server, {}, "llama-server", "many", True),
+    (mistral, {"model": "codestral-latest", "api": "mistral"}, "mistral", "many", False),
+    (ollama, {}, "ollama", None, True),
+    (openai, {}, "openai", "four", True),
+    (sglang, {}, "sglang", "many", True),
+    (tensorrt_llm, {}, "tensorrt-llm", "many", True),
+    (vllm, {}, "vllm", "four", True),
+]
+"""Stand-ins of real servers that say the same to everything: what is set, and what is found out."""
 
 
 @asynccontextmanager
@@ -39,6 +54,21 @@ async def examined(
 ) -> Examination:
     async with server, endpoint(server.url, **settings) as asked:
         return await examination.examine(asked, template=template, within_s=within_s)
+
+
+@pytest.mark.parametrize(("fake", "settings", "api", "stops", "takes_markers"), FAKES, ids=[case[2] for case in FAKES])
+async def test_every_kind_of_server_is_examined(
+    fake: Any, settings: dict[str, str], api: str, stops: str | None, takes_markers: Any
+) -> None:
+    server = fake.server()
+    found = await examined(server, **{"api": "auto"} | settings)
+    assert found.error is None
+    assert (found.api, found.stops, found.takes_markers) == (api, stops, takes_markers)
+    assert not found.filling.fills
+    assert [attempt.form for attempt in found.filling.attempts] == (["psm", "spm", "plain"] if found.family else ["plain"])
+    assert found.pace is not None
+    assert found.line.keeps
+    assert len(server.requests) <= 13
 
 
 async def test_a_model_that_fills_in_by_the_table_is_asked_in_no_other_order() -> None:
@@ -74,7 +104,7 @@ async def test_a_model_that_fills_in_the_other_way_round_is_found_out() -> None:
     ("mind", "comes_back", "is_silent"),
     [(model_server.echoes, True, False), (model_server.says(""), False, True), (model_server.says("print(1)"), False, False)],
 )
-async def test_markers_that_come_back_or_give_nothing_are_given_no_more(mind: model_server.Mind, comes_back: bool, is_silent: bool) -> None:  # noqa: FBT001
+async def test_markers_that_come_back_or_give_nothing_are_given_no_more(mind: model_server.Mind, comes_back: Any, is_silent: Any) -> None:
     found = await examined(model_server.server(mind))
     assert not found.filling.fills
     assert found.filling.order is None
@@ -82,6 +112,20 @@ async def test_markers_that_come_back_or_give_nothing_are_given_no_more(mind: mo
     assert found.proof.order is None
     for attempt in found.filling.attempts[:2]:
         assert (attempt.shows_markers, attempt.is_silent) == (comes_back, is_silent)
+
+
+@pytest.mark.parametrize(("knows", "fills"), [(3, True), (2, False)])
+async def test_markers_after_the_answer_are_forgiven_only_where_all_answers_are_right(knows: int, fills: Any) -> None:
+    known = [hole.expected for hole in holes.HOLES[:knows]]
+
+    def mind(asked: Mapping[str, Any]) -> list[str]:
+        said = model_server.fills_psm(asked)
+        return [*said, "<|fim_suffix|>"] if said[0] in known else ["print(1)"]
+
+    found = await examined(model_server.server(mind))
+    assert found.filling.attempts[0].shows_markers
+    assert found.filling.fills == fills
+    assert found.filling.order == ("psm" if fills else None)
 
 
 async def test_a_model_without_a_family_is_tried_with_both_halves() -> None:
@@ -131,7 +175,8 @@ async def test_a_family_that_does_not_exist_is_said() -> None:
 
 
 async def test_a_stream_that_is_held_back_is_seen() -> None:
-    found = await examined(model_server.server(first_s=0.2, in_one_write=True))
+    words = [" word"] * 300  # so many that a busy machine does not take them for a stream
+    found = await examined(model_server.server(model_server.says(*words), first_s=1.0, in_one_write=True))
     assert found.pace.delivery == "held back"
     assert found.pace.tokens_per_second is None
 
@@ -165,12 +210,9 @@ async def test_stop_strings_are_counted(most: int, limit: str) -> None:
 async def test_a_connection_that_is_kept_is_told_from_one_that_is_not() -> None:
     assert (await examined(model_server.server())).line.keeps is True
 
-    async def closes(exchange: Any) -> None:
-        await exchange.head(404, chunked=False)
-        exchange.close()
-
-    found = await examined(model_server.server(routes={"/v1/models": closes}), model=model_server.QWEN)
+    found = await examined(model_server.server(keeps=False))
     assert found.line.keeps is False
+    assert found.filling.fills
 
 
 async def test_a_certificate_tells_how_long_it_is_good(tmp_path: Any) -> None:

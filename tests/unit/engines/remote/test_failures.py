@@ -91,7 +91,7 @@ async def test_many_cancels_leave_nothing_behind() -> None:
 
 
 async def test_a_connection_is_used_again_after_a_whole_answer() -> None:
-    async with CompletionServer(reply("ok")) as server, asking.engine(server.url) as engine:
+    async with CompletionServer(reply("ok")) as server, asking.engine(server.url, api="openai") as engine:
         for _ in range(3):
             assert await asking.answer(engine) == "ok"
             await asyncio.sleep(0.02)  # lets the last piece of the body arrive
@@ -263,9 +263,10 @@ async def test_a_slow_first_token_is_waited_for_up_to_its_own_limit() -> None:
 
 @pytest.mark.parametrize("script", [hold, head_then_nothing])
 async def test_no_first_token_within_the_limit_is_an_error_that_names_the_setting(script: object) -> None:
-    async with CompletionServer(script) as server, asking.engine(server.url, remote={"timeout_ms": 60}) as engine:  # type: ignore[arg-type]  # a script
+    async with CompletionServer(reply("ok"), script) as server, asking.engine(server.url, remote={"timeout_ms": 250}) as engine:  # type: ignore[arg-type]  # a script
+        assert await eventually(engine, within_s=5) == "ok"  # whatever is imported at first use is there now
         assert "remote.timeoutMs" in str(await expect_failure(engine))
-        await server.requests[0].closed.wait()
+        await asyncio.wait_for(server.requests[-1].closed.wait(), 5)
 
 
 async def test_comments_do_not_keep_a_dead_generation_alive() -> None:
@@ -281,6 +282,23 @@ async def test_comments_do_not_keep_a_dead_generation_alive() -> None:
         assert isinstance(error, StreamBrokenError)
         assert "remote.stallMs" in str(error)
         await server.requests[0].closed.wait()
+
+
+@pytest.mark.parametrize("first", ["", "a"])
+@pytest.mark.parametrize("empty", [{}, {"type": "ping"}, {"choices": []}, {"choices": [{"index": 0, "text": ""}]}])
+async def test_events_without_text_keep_no_answer_alive_for_ever(first: str, empty: object) -> None:
+    async def script(exchange: Exchange) -> None:
+        await exchange.head()
+        await exchange.text(first)
+        while not exchange.request.closed.is_set():
+            await exchange.event(empty)
+            await asyncio.sleep(0.005)
+
+    limits = {"timeout_ms": 250, "stall_ms": 20}
+    async with CompletionServer(reply("ok"), script) as server, asking.engine(server.url, remote=limits) as engine:
+        assert await eventually(engine, within_s=5) == "ok"
+        await expect_failure(engine)
+        await asyncio.wait_for(server.requests[1].closed.wait(), 5)
 
 
 async def test_progress_while_the_prompt_is_read_renews_the_first_limit() -> None:

@@ -16,7 +16,9 @@ def test_hosts_of_the_own_network_cost_nothing(host: str) -> None:
     assert hedging.is_metered("yes", host)
 
 
-@pytest.mark.parametrize("host", ["api.mistral.ai", "8.8.8.8", "2001:4860:4860::8888", "::ffff:8.8.8.8", "internal.example.com", "10.1.2.3.example"])
+@pytest.mark.parametrize(
+    "host", ["api.mistral.ai", "8.8.8.8", "2001:4860:4860::8888", "::ffff:8.8.8.8", "internal.example.com", "10.1.2.3.example"]
+)
 def test_all_others_may_cost_money(host: str) -> None:
     assert hedging.is_metered("auto", host)
     assert not hedging.is_metered("no", host)

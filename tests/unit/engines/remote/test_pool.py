@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from typing import Any
 
@@ -57,10 +58,22 @@ def test_who_has_least_to_do_for_its_weight_gets_the_next_ask() -> None:
 
 def test_a_document_stays_where_its_text_is_cached_while_that_one_is_not_overloaded() -> None:
     a, b = made("a"), made("b")
-    a.n_asked, a.n_served = 2, 100
+    a.n_asked, a.n_served = 2, 30
     assert pool.choose([a, b], limit=5, preferred=a) is a
     a.n_asked = 3
     assert pool.choose([a, b], limit=5, preferred=a) is b
+
+
+def test_one_document_alone_is_shared_too_in_long_turns() -> None:
+    members, preferred, turns = [made("a", weight=2), made("b")], None, []
+    for _ in range(600):
+        chosen = pool.choose(members, limit=5, preferred=preferred)
+        assert chosen is not None
+        turns.append(chosen.base)
+        chosen.n_served += 1
+        preferred = chosen
+    assert 350 <= turns.count("a") <= 450
+    assert sum(one != other for one, other in itertools.pairwise(turns)) <= 12
 
 
 def test_a_document_leaves_a_server_that_failed() -> None:
@@ -152,6 +165,20 @@ def test_a_long_silence_makes_a_server_suspect_and_a_short_one_does_not() -> Non
     assert not a.is_good
 
 
+def test_two_silences_in_a_row_that_are_longer_than_usual_make_a_server_suspect() -> None:
+    a = made("a")
+    for _ in range(100):
+        a.latencies.add(0.1)
+    a.was_silent(0.2)
+    a.answered()
+    a.was_silent(0.2)
+    assert a.is_good
+    a.was_silent(0.05)
+    assert a.is_good
+    a.was_silent(0.2)
+    assert not a.is_good
+
+
 def test_documents_are_forgotten_when_there_are_many() -> None:
     sessions, a = pool.Sessions(), made("a")
     for number in range(2_000):
@@ -193,7 +220,7 @@ def test_a_choice_never_breaks_a_limit_and_finds_a_place_if_there_is_one(data: s
 
 # Groups
 
-QWEN, STARCODER = FAMILIES["qwen"], FAMILIES["starcoder"]
+QWEN, STARCODER = (next(family for family in FAMILIES if family.name == name) for name in ("qwen2.5-coder", "starcoder2"))
 
 
 def serving(name: str, model: str, family: Any = QWEN, tokens: int | None = None) -> Member:

@@ -1,11 +1,20 @@
 from __future__ import annotations
 
 import json
+import time
+from email.utils import formatdate
 
 import pytest
 
 from monkeycode_lsp.engines.remote import refusal
-from monkeycode_lsp.errors import ContextOverflowError, EngineBusyError, EngineError, EngineRefusedError, EngineUnavailableError
+from monkeycode_lsp.errors import (
+    ContextOverflowError,
+    EngineBusyError,
+    EngineError,
+    EngineFaultError,
+    EngineRefusedError,
+    EngineUnavailableError,
+)
 
 WHERE = refusal.Where("http://h", "m", has_key=True)
 
@@ -22,8 +31,15 @@ def by_status(status: int, body: object = None, retry_after: str = "") -> Engine
         (404, EngineRefusedError, "/v1/completions"),
         (429, EngineBusyError, "wait"),
         (503, EngineBusyError, "loading"),
-        (500, EngineUnavailableError, "fault of its own"),
-        (502, EngineUnavailableError, "fault of its own"),
+        (402, EngineRefusedError, "pay"),
+        (407, EngineRefusedError, "proxy"),
+        (408, EngineBusyError, "wait"),
+        (413, ContextOverflowError, "too long"),
+        (422, EngineRefusedError, "refused the request"),
+        (500, EngineFaultError, "fault of its own"),
+        (502, EngineUnavailableError, "no answer from the server behind it"),
+        (504, EngineUnavailableError, "no answer from the server behind it"),
+        (520, EngineFaultError, "fault of its own"),
         (400, EngineRefusedError, "refused the request"),
         (307, EngineRefusedError, "another address"),
     ],
@@ -35,21 +51,99 @@ def test_every_status_has_its_error_and_its_words(status: int, kind: type[Engine
     assert "SECRET" not in str(error)
 
 
-def test_a_wrong_model_name_is_told_from_a_wrong_route() -> None:
-    assert "no model 'm'" in str(by_status(404, {"message": "The model `m` does not exist."}))
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (404, {"message": "The model `m` does not exist."}),
+        (404, {"error": {"message": "The model `m2.5` does not exist or you do not have access to it.", "code": "model_not_found"}}),
+        (404, {"error": 'model "m:7b" not found, try pulling it first'}),
+        (400, {"object": "error", "message": "Invalid model: m", "type": "invalid_model", "code": "1500"}),
+        (400, {"error": {"message": "Model Not Exist"}}),
+        (422, {"detail": "Unknown model m"}),
+    ],
+)
+def test_a_wrong_model_name_is_told_from_a_wrong_route(status: int, body: object) -> None:
+    assert "no model 'm'" in str(by_status(status, body))
+    assert refusal.about_model(status, json.dumps(body).encode())
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Not Found",
+        "This is a chat model and not supported in the v1/completions endpoint. Did you mean to use v1/chat/completions?",
+        "no Route matched with those values",
+    ],
+)
+def test_a_route_that_is_not_there_is_not_taken_for_a_model(message: str) -> None:
+    error = by_status(404, {"message": message})
+    assert "/v1/completions" in str(error)
+    assert not refusal.about_model(404, message.encode())
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"error": {"message": "you must provide a model parameter"}},
+        {"detail": [{"type": "missing", "loc": ["body", "model"], "msg": "Field required", "input": {"prompt": "x"}}]},
+    ],
+)
+def test_a_server_that_wants_a_model_to_be_named_says_so(body: object) -> None:
+    error = refusal.by_status(refusal.Where("http://h"), 400, json.dumps(body).encode(), path="/v1/completions")
+    assert "wants the name of a model" in str(error)
+
+
+PAGE = b"<html><body>no</body></html>"
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "words"),
+    [
+        (403, PAGE, "web page"),
+        (400, PAGE, "proxy"),
+        (400, b"<html>The plain HTTP request was sent to HTTPS port</html>", "https only"),
+        (400, b"Client sent an HTTP request to an HTTPS server.", "https only"),
+        (502, PAGE, "server behind it"),
+        (404, PAGE, "/v1/completions"),
+        (429, b'{"error":{"message":"You exceeded your current quota","code":"insufficient_quota"}}', "pay"),
+        (429, b'{"error":{"message":"Rate limit reached for tokens per min"}}', "wait"),
+    ],
+)
+def test_proxies_and_empty_accounts_are_told_apart_from_servers(status: int, body: bytes, words: str) -> None:
+    assert words in str(refusal.by_status(WHERE, status, body, path="/v1/completions"))
 
 
 def test_without_a_key_the_message_asks_for_one() -> None:
     assert "wants a key" in str(refusal.by_status(refusal.Where("http://h"), 401, b"", path="/"))
 
 
-def test_retry_after_is_read() -> None:
-    error = by_status(429, retry_after="7")
+def rest(retry_after: str) -> float | None:
+    error = by_status(429, retry_after=retry_after)
     assert isinstance(error, EngineBusyError)
-    assert error.retry_after_s == 7
-    odd = by_status(429, retry_after="Wed, 21 Oct 2015 07:28:00 GMT")
-    assert isinstance(odd, EngineBusyError)
-    assert odd.retry_after_s is None
+    return error.retry_after_s
+
+
+@pytest.mark.parametrize(
+    ("told", "seconds"),
+    [
+        ("7", 7),
+        ("0.5", 0.5),
+        ("-3", 0),
+        ("Wed, 21 Oct 2015 07:28:00 GMT", 0),
+        ("99999999", 3600),
+        ("", None),
+        ("soon", None),
+        ("nan", None),
+    ],
+)
+def test_retry_after_is_read(told: str, seconds: float | None) -> None:
+    assert rest(told) == seconds
+
+
+def test_a_date_in_retry_after_is_held_against_the_clock() -> None:
+    seconds = rest(formatdate(time.time() + 60, usegmt=True))
+    assert seconds is not None
+    assert 20 < seconds <= 60
 
 
 @pytest.mark.parametrize(
@@ -62,6 +156,23 @@ def test_retry_after_is_read() -> None:
         ({"error": {"code": "context_length_exceeded", "message": "Requested tokens (3000) exceed context window of 2048"}}, 2048),
         ({"message": "Prompt length (3000) exceeds max_seq_len 2048"}, 2048),
         ({"message": "The prompt is too long."}, None),
+        (
+            {
+                "message": "This model's maximum context length is 4096 tokens. However, you requested 96 output tokens and your prompt contains at "
+                "least 5000 input tokens, for a total of at least 5096 tokens."
+            },
+            4096,
+        ),
+        (
+            {"message": "Requested token count exceeds the model's maximum context length of 2048 tokens. You requested a total of 3000"},
+            2048,
+        ),
+        ({"message": "Input length (3000 tokens) exceeds the maximum allowed length (2043 tokens). Use a shorter input."}, 2043),
+        ({"message": "The sum of prompt length (72417.0), query length (0) should not exceed max_num_tokens (69632)"}, 69632),
+        ({"message": "Prompt contains 40000 tokens, too large for model with 32768 maximum context length", "code": "3051"}, 32768),
+        ({"message": "`inputs` tokens + `max_new_tokens` must be <= 2048. Given: 2000 `inputs` tokens and 96 `max_new_tokens`"}, 2048),
+        ({"message": "prompt token count of 200000 exceeds the limit of 128000"}, 128000),
+        ({"message": "Please reduce the length of the messages or completion."}, None),
     ],
 )
 def test_an_overflow_is_recognised_and_its_limit_read(body: object, limit: int | None) -> None:
@@ -77,7 +188,12 @@ def test_an_error_object_is_classified_like_a_status() -> None:
     assert isinstance(of({"message": "maximum context length is 2048 tokens", "code": 400}), ContextOverflowError)
     assert isinstance(of({"code": 503}), EngineBusyError)
     assert "key" in str(of({"code": 401}))
+    assert isinstance(of({"code": "429", "message": "Rate limit: requested tokens exceed"}), EngineBusyError)
+    assert isinstance(of({"code": 500, "message": "EngineCore encountered an issue"}), EngineFaultError)
+    assert "no model 'm'" in str(of({"code": 404, "message": "The model `m` does not exist."}))
+    assert "pay" in str(of({"code": 402}))
     assert type(of("busy")) is EngineRefusedError
+    assert type(of({"code": "invalid_request_error"})) is EngineRefusedError
 
 
 @pytest.mark.parametrize(
@@ -87,7 +203,45 @@ def test_an_error_object_is_classified_like_a_status() -> None:
         (422, b'{"detail":[{"loc":["body","Suffix"]}]}', True),
         (400, b"{}", False),
         (500, b"suffix", False),
+        (400, b"Value error, suffix is not supported", True),
+        (422, b"Suffix is not supported and can be achieved by preprocessing the prompt.", True),
+        (501, b'{"error":"the insert field suffix is not implemented"}', True),
+        (400, b'{"detail":"bad request","input":{"prompt":"def strip_suffix(suffix):"}}', False),
     ],
 )
 def test_a_refused_suffix_is_told_from_other_refusals(status: int, body: bytes, about: bool) -> None:  # noqa: FBT001 - a column of the table
     assert refusal.about_suffix(status, body) is about
+
+
+FIELDS = ("stream_options", "top_p", "stop", "seed", "priority", "min_p", "max_tokens", "temperature", "suffix")
+
+
+@pytest.mark.parametrize(
+    ("body", "fields"),
+    [
+        ('{"error":{"message":"Unrecognized request argument supplied: min_p"}}', {"min_p"}),
+        ('{"error":{"message":"no","param":"stream_options"}}', {"stream_options"}),
+        ("Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.", {"max_tokens"}),
+        ("Unsupported value: 'temperature' does not support 0 with this model.", {"temperature"}),
+        ('{"detail":[{"type":"extra_forbidden","loc":["body","min_p"],"msg":"Extra inputs are not permitted"}]}', {"min_p"}),
+        ("[{'type': 'extra_forbidden', 'loc': ('body', 'priority'), 'msg': 'Extra inputs are not permitted'}]", {"priority"}),
+        ("Got priority 1 but Priority scheduling is not enabled.", {"priority"}),
+        ("Using priority is disabled for this server. Please send a new request without a priority.", {"priority"}),
+        ("property 'min_p' is unsupported", {"min_p"}),
+        ("Additional properties are not allowed ('min_p' was unexpected)", {"min_p"}),
+        ("The min_p and logit_bias sampling parameters are not yet supported with speculative decoding.", {"min_p"}),
+        ('json: unknown field "seed"', {"seed"}),
+        ("unknown field `stream_options`, expected one of `model`, `stop`, `top_p`", {"stream_options"}),
+        ("Extra inputs are not permitted, field: 'seed'", {"seed"}),
+        ("This model does not support the 'suffix' parameter.", {"suffix"}),
+        ("Please stop sending invalid requests", set()),
+        ("Invalid request: your priority is our priority; stop", set()),
+        ("max_tokens is too large: 5000", set()),
+        ("the request's priority and its region are not allowed to differ", set()),
+        ('{"detail":[{"type":"missing","loc":["body","model"],"input":{"stop":["a"],"prompt":"stop = 1","seed":null}}]}', set()),
+        ("This model's maximum context length is 2048 tokens; reduce max_tokens or stop", set()),
+    ],
+)
+def test_only_fields_that_a_refusal_is_about_are_taken_for_refused(body: str, fields: set[str]) -> None:
+    assert refusal.refused_fields(400, body.encode(), FIELDS) == fields
+    assert not refusal.refused_fields(429, body.encode(), FIELDS)

@@ -7,13 +7,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monkeycode_lsp.engines.remote.sse import EventParser, EventTooLongError
+from monkeycode_lsp.engines.remote.sse import EventParser, EventTooLongError, LostEventError
 
 
 def events(*pieces: bytes) -> list[bytes]:
     parser = EventParser()
     found = [event for piece in pieces for event in parser.feed(piece)]
     return [*found, *parser.end()]
+
+
+def heard(*pieces: bytes) -> list[bytes | None]:
+    """The events, and `None` where one was lost."""
+    found: list[bytes | None] = []
+    parser = EventParser()
+    try:
+        for piece in pieces:
+            for event in parser.feed(piece):
+                found.append(event)  # noqa: PERF402 - those before the lost one count
+        for event in parser.end():
+            found.append(event)  # noqa: PERF402 - as above
+    except LostEventError:
+        found.append(None)
+    return found
 
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
@@ -51,6 +66,38 @@ def test_characters_cut_over_packets_stay_whole() -> None:
 
 def test_a_byte_order_mark_is_skipped() -> None:
     assert events(b"\xef\xbb", b"\xbfdata: a\n\n") == [b"a"]
+    assert events(b"\xef\xbb", b'\xbf{"a": 1}') == [b'{"a": 1}']
+
+
+@pytest.mark.parametrize("damaged", [b'ata: {"a": 1}', b'data; {"a": 1}', b' data: {"a": 1}', b'"a": 1}', b'\x00{"a": 1}'])
+def test_an_object_in_a_line_that_no_stream_has_was_an_event(damaged: bytes) -> None:
+    parser = EventParser()
+    with pytest.raises(LostEventError):
+        list(parser.feed(b"data: a\n\n" + damaged + b"\n\n"))
+
+
+def test_other_lines_that_no_stream_has_are_noted() -> None:
+    parser = EventParser()
+    assert list(parser.feed(b": c\nid: 1\nretry: 2\nevent: x\n\n")) == []
+    assert not parser.is_strange
+    assert list(parser.feed(b"Please log in.\n")) == []
+    assert parser.is_strange
+
+
+@pytest.mark.parametrize(
+    ("said", "as_data"),
+    [
+        (b"error: boom", b'{"error":"boom"}'),
+        (b'error: {"code":1}', b'{"error":{"code":1}}'),
+        (b'event: error\ndata: {"code":1}', b'{"error":{"code":1}}'),
+        (b'event: error\ndata: {"error":{"code":1}}', b'{"error":{"code":1}}'),
+        (b'event: error\ndata: {"error":null,"code":1}', b'{"error":{"error":null,"code":1}}'),
+        (b"error: null", b"null"),
+        (b'data: data: {"a":1}', b' {"a":1}'),
+    ],
+)
+def test_errors_get_one_form_and_names_said_twice_are_dropped(said: bytes, as_data: bytes) -> None:
+    assert events(said + b"\n\n") == [as_data]
 
 
 def test_the_last_event_needs_no_blank_line() -> None:
@@ -88,4 +135,4 @@ streams = st.lists(st.tuples(lines, st.sampled_from([b"\n", b"\r\n", b"\r"])), m
 def test_how_the_stream_is_cut_changes_nothing(stream: bytes, data: st.DataObject) -> None:
     cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=8)))
     edges = [0, *cuts, len(stream)]
-    assert events(*(stream[a:b] for a, b in itertools.pairwise(edges))) == events(stream)
+    assert heard(*(stream[a:b] for a, b in itertools.pairwise(edges))) == heard(stream)

@@ -9,7 +9,7 @@ import logging
 import pytest
 
 from monkeycode_lsp.domain import Finish, Usage
-from monkeycode_lsp.errors import ContextOverflowError, EngineError, EngineRefusedError, StreamBrokenError
+from monkeycode_lsp.errors import ContextOverflowError, EngineError, EngineFaultError, EngineRefusedError, StreamBrokenError
 from tests.servers import DONE, CompletionServer, Exchange, choice, event, reply, status, stream
 from tests.unit.engines.remote import asking
 
@@ -47,13 +47,14 @@ async def test_an_error_object_in_the_stream_is_an_error(error: object) -> None:
 
 
 async def test_the_error_event_of_older_servers_is_an_error() -> None:
-    assert type(await failure(event({"object": "error", "message": "x", "code": 500}), DONE)) is EngineRefusedError
+    assert type(await failure(event({"object": "error", "message": "x", "code": 400}), DONE)) is EngineRefusedError
+    assert type(await failure(event({"object": "error", "message": "x", "code": 500}), DONE)) is EngineFaultError
 
 
 @pytest.mark.parametrize(
     "said",
     [
-        b'error: {"code":500,"message":"x"}\n\n',
+        b'error: {"code":400,"message":"x"}\n\n',
         b"error: boom\n\n",
         b'event: error\ndata: {"message":"boom"}\n\n',
         b"event: error\ndata: boom\n\n",

@@ -1,0 +1,31 @@
+"""Which slot of a server holds which document's prompt, where a server keeps several side by side.
+
+Left to itself, llama-server gives an ask to any slot that is idle now.  The one that holds the document is often not,
+because it still ends the ask that the last key press cancelled: then the whole prompt is read anew in another slot.
+Asks for the document's own slot wait those few milliseconds and find all of it there.
+"""
+
+from __future__ import annotations
+
+
+class Slots:
+    """Of one server: each document in use has one of its own, as far as they go.
+
+    The mutable state is which session has which slot, the longest unused first; it changes in `of` only.
+    """
+
+    def __init__(self, n_slots: int, *, first: int = 0) -> None:
+        """`first`: where to begin, so that not all who share the server begin with the same one."""
+        self._free = [(first + number) % n_slots for number in reversed(range(n_slots))]
+        self._held: dict[str, int] = {}
+        self._is_worth_it = n_slots > 1
+
+    def of(self, session: str) -> int | None:
+        """The slot to ask for; None: any."""
+        if not (self._is_worth_it and session):
+            return None
+        slot = self._held.pop(session, None)
+        if slot is None:
+            slot = self._free.pop() if self._free else self._held.pop(next(iter(self._held)))
+        self._held[session] = slot
+        return slot

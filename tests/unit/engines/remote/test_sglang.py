@@ -1,0 +1,52 @@
+"""SGLang: a suffix that must be empty, a priority for what is urgent, refusals inside the stream."""
+
+from __future__ import annotations
+
+import pytest
+
+from monkeycode_lsp.domain import Priority, Usage
+from monkeycode_lsp.errors import ContextOverflowError
+from tests.fakes import sglang
+from tests.unit.engines.remote import asking
+
+
+async def test_a_request_is_this_byte_for_byte_and_cached_tokens_are_read_back() -> None:
+    async with sglang.server() as server, asking.engine(server.url, model="") as engine:
+        for _ in range(2):
+            chunks = await asking.chunks(engine)
+        assert server.requests[0].body == (
+            b'{"model":"Qwen/Qwen2.5-Coder-1.5B","prompt":"<|fim_prefix|>a<|fim_suffix|>b<|fim_middle|>","suffix":"","max_tokens":96,'
+            b'"temperature":0.0,"stream":true,"stream_options":{"include_usage":true},"repetition_penalty":1.0,"priority":0}'
+        )
+        assert [request.path for request in server.others] == ["/v1/models"]
+    assert "".join(chunk.text for chunk in chunks) == "a + b"
+    assert chunks[-1].usage == Usage(reused=11, read=1, generated=3)
+
+
+async def test_what_is_not_urgent_has_no_priority() -> None:
+    async with sglang.server() as server, asking.engine(server.url, model="") as engine:
+        await asking.answer(engine, asking.fim(priority=Priority.LOOK_AHEAD))
+        assert "priority" not in server.requests[0].json
+
+
+@pytest.mark.parametrize(("template", "suffix", "n_told"), [(None, "", 1), ("qwen_coder", "b", 0)])
+async def test_it_inserts_by_itself_only_with_a_template_of_its_own(template: str | None, suffix: str, n_told: int) -> None:
+    told: list[str] = []
+    async with sglang.server(model="who", template=template) as server, asking.engine(server.url, model="", told=told) as engine:
+        assert await asking.answer(engine, asking.plain("a", "b")) == "a + b"
+        assert server.requests[0].json["suffix"] == suffix
+    assert len(told) == n_told
+
+
+async def test_a_template_of_the_servers_own_leaves_a_marked_prompt_alone() -> None:
+    async with sglang.server(template="qwen_coder") as server, asking.engine(server.url, model="") as engine:
+        usage = (await asking.chunks(engine))[-1].usage
+    assert usage is not None
+    assert usage.read == len("<|fim_prefix|>a<|fim_suffix|>b<|fim_middle|>") // 4 + 1
+
+
+async def test_an_overflow_that_comes_in_the_stream_teaches_the_window() -> None:
+    async with sglang.server(context_tokens=100) as server, asking.engine(server.url, model="") as engine:
+        with pytest.raises(ContextOverflowError) as caught:
+            await asking.answer(engine, asking.fim("x" * 800))
+        assert caught.value.limit_tokens == 100
