@@ -50,7 +50,7 @@ def _who(subject: str, found: Examination, role: str) -> Finding:
     if found.filling is not None:
         words, state, remedy = _fills(found, found.filling)
         parts.append(words)
-    parts.append(f"window of {found.context_tokens} tokens" if found.context_tokens else "")
+    parts.append(f"window of {found.context_tokens} tokens" if found.context_tokens else "its window is not told")
     parts.append("takes four stop strings, the rest is applied on this side" if found.stops == "four" else "")
     return Finding(subject, state, "; ".join(filter(None, parts)), remedy)
 

@@ -16,8 +16,8 @@ def with_lf_only(text: str, _window: Window) -> str:
 
 
 def without_controls(text: str, _window: Window) -> str:
-    """No NUL, no escape sequences."""
-    return _CONTROLS.sub("", text)
+    """No NUL, no escape sequences, no byte order mark in front."""
+    return _CONTROLS.sub("", text).removeprefix("\ufeff")
 
 
 def without_broken_end(text: str, window: Window) -> str:

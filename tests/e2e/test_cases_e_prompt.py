@@ -73,7 +73,7 @@ async def test_every_family_gets_its_own_markers(start):
             assert request.json["model"] == name
 
 
-async def test_a_server_without_infill_is_never_asked_for_it(start):
+async def test_a_server_that_refuses_infill_is_asked_for_it_once(start):
     # ggml-org/llama.cpp#17900
     async def completion(exchange):
         if exchange.request.path == "/infill":
@@ -86,10 +86,10 @@ async def test_a_server_without_infill_is_never_asked_for_it(start):
 
     async with start(completion) as scene:
         scene.lsp.configure(scenes.endpoint(scene.backend.url, "mystery-7b", api="llama-server"))
-        for key in "ab":
+        for key, paths in (("a", ["/infill", "/completion"]), ("b", ["/completion"])):
             shown = await scene.show(f"{key} = ‸\n", completion)
             assert shown.text == "ok"
-            assert [request.path for request in shown.requests] == ["/completion"]
+            assert [request.path for request in shown.requests] == paths
         assert len(scene.lsp.shown_messages) == 1
         assert "fill in the middle" in scene.lsp.shown_messages[0]
 

@@ -36,6 +36,7 @@ RAW = b"".join(b"data: " + json.dumps(choice(char), ensure_ascii=False).encode()
         ((text("ok"), DONE, text(" and more"), b"\x00{"), "ok"),
         ((text("'\u2028\u2029\u0085'", "stop"),), "'\u2028\u2029\u0085'"),
         ((text("o\0\x1bk", "stop"),), "ok"),
+        ((text("\ufeffok", "stop"),), "ok"),
         ((text("<think>Hm.</think>"), text("ok", "stop")), "ok"),
         ((event({"choices": [{"index": 0, "text": "", "reasoning_content": "hm"}]}), text("ok", "stop")), "ok"),
         ((event({"choices": [{"index": 1, "text": "no", "finish_reason": "stop"}]}), text("ok", "stop")), "ok"),

@@ -8,7 +8,7 @@ from tests.fakes import completions
 from tests.fakes.completions import ANSWER, Asked, Cache, RefusedError
 from tests.servers import CompletionServer, Exchange
 
-MODELS = ("deepseek-chat", "deepseek-reasoner")
+MODELS = ("deepseek-reasoner", "deepseek-chat")
 _MOST_TOKENS = 4096
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from tests.servers import DONE, CompletionServer, Exchange, Script, choice, event
+from tests.servers import DONE, CompletionServer, Exchange, Request, Script, choice, event
 
 QWEN_INSERT = "<|fim_prefix|>{{ .Prompt }}<|fim_suffix|>{{ .Suffix }}<|fim_middle|>"
 LAST_YEAR = "2025-01-01T00:00:00Z"
@@ -55,7 +55,7 @@ class Model:
 
 
 class Ollama(CompletionServer):
-    """The mutable state is what was read and loaded; it changes in `generate` only."""
+    """The mutable state is what was read and loaded; it changes with each request to generate, and in `unload`."""
 
     def __init__(
         self, texts: Iterable[str], models: Mapping[str, Model], *, running: Mapping[str, str], window: int, reports: bool
@@ -75,12 +75,27 @@ class Ollama(CompletionServer):
         self.may_load = asyncio.Event()
         """While it is not set, loading goes on and on; a load is given up when the one who asked for it goes."""
         self.may_load.set()
+        self._loading: set[str] = set()
         self._texts = tuple(texts)
         self._models = {_full(name): model for name, model in models.items()}
         self._running = {_full(name): until for name, until in running.items()}
         self._windows = dict.fromkeys(self._running, window)
         self._window = window
         self._reports = reports
+
+    def unload(self) -> None:
+        """As after a long pause."""
+        self._windows.clear()
+        self._running.clear()
+
+    async def handle(self, request: Request, transport: asyncio.Transport) -> bool:
+        """A request that only loads the model is none that completes."""
+        if request.path == "/api/generate" and not request.json.get("prompt"):
+            self.others.append(request)
+            exchange = Exchange(self, request, transport)
+            await self._generate(exchange)
+            return exchange.keep
+        return await super().handle(request, transport)
 
     async def _tags(self, exchange: Exchange) -> None:
         await exchange.respond(
@@ -152,8 +167,14 @@ class Ollama(CompletionServer):
         """Its window; 0: who asked for it has gone, and so the load was given up."""
         window = int(asked.get("options", {}).get("num_ctx", self._window))
         if self._windows.get(name) != window:
-            self.loads.append(name)
-            if not await self._loaded(exchange):
+            begins = name not in self._loading
+            if begins:
+                self.loads.append(name)
+                self._loading.add(name)
+            loaded = await self._loaded(exchange)
+            if begins:
+                self._loading.discard(name)
+            if not loaded:
                 return 0
             self._windows[name] = window
         minutes = int(asked.get("keep_alive", "5m").removesuffix("m"))

@@ -17,9 +17,16 @@ def server(
     context_tokens: int = 32_768,
     template: str | None = None,
     tells_cached: bool = True,
+    priority: bool = False,
+    tells_settings: bool = True,
     port: int = 0,
 ) -> CompletionServer:
-    """`template`: `--completion-template`, which makes a prompt of `prompt` and `suffix`.  `tells_cached`: `--enable-cache-report`."""
+    """Options of the real one by other names.
+
+    `template`: `--completion-template`, which makes a prompt of `prompt` and `suffix`.  `tells_cached`: `--enable-cache-report`.
+    `priority`: `--enable-priority-scheduling`; without it the fake is as strict as with `--abort-on-priority-when-disabled`.
+    `tells_settings`: whether the page about them is open.
+    """
     cache = Cache()
 
     async def complete(exchange: Exchange, asked: Asked) -> None:
@@ -32,10 +39,10 @@ def server(
         n_prompt = completions.n_tokens(prompt)
         if n_prompt >= context_tokens:
             message = f"The input ({n_prompt} tokens) is longer than the model's context length ({context_tokens} tokens)."
-            await exchange.head()
-            await exchange.event({"error": _error(message)})
-            await exchange.send(DONE)
-            await exchange.end()
+            await _give_up(exchange, message)
+            return
+        if asked.get("priority") is not None and not priority:
+            await _give_up(exchange, "Using priority is disabled for this server. Please send a new request without a priority.")
             return
         cached = cache.reused(prompt)
         figures = completions.usage(prompt, answer, asked, cached=(cached or None) if tells_cached else None)
@@ -43,16 +50,25 @@ def server(
 
     card = {"id": model, "object": "model", "created": 1, "owned_by": "sglang", "root": model, "max_model_len": context_tokens}
     facts = {"model_path": model, "tokenizer_path": model, "is_generation": True}
+    settings = {**facts, "completion_template": template, "enable_priority_scheduling": priority, "version": "0.5.4"}
     return CompletionServer(
         completions.serve("/v1/completions", answer=complete, key=key),
         routes={
             "/v1/models": completions.page({"object": "list", "data": [card]}, key=key),
             "/get_model_info": completions.page(facts, key=key),
-            "/get_server_info": completions.page({**facts, "completion_template": template, "version": "0.5.4"}, key=key),
+            "/get_server_info": completions.page(settings, key=key) if tells_settings else status(401, {"error": "Unauthorized"}),
             "/health": status(200, b""),
         },
         port=port,
     )
+
+
+async def _give_up(exchange: Exchange, message: str) -> None:
+    """The stream has begun already."""
+    await exchange.head()
+    await exchange.event({"error": _error(message)})
+    await exchange.send(DONE)
+    await exchange.end()
 
 
 def _error(message: str) -> dict[str, Any]:

@@ -6,6 +6,7 @@ People write the bare host, `/v1`, or the whole path of one route; all of them m
 from __future__ import annotations
 
 import ipaddress
+import re
 from urllib.parse import unquote, urlsplit
 
 import msgspec
@@ -25,7 +26,6 @@ _ROUTES = (
     "/infill",
     "/api/generate",
     "/api/chat",
-    "/api",
     "/v1",
     "/beta",
 )
@@ -34,11 +34,14 @@ _APIS = {
     "/completion": "llama-server",
     "/infill": "llama-server",
     "/api/generate": "ollama",
+    "/api/chat": "ollama",
     "/v1/fim/completions": "mistral",
     "/fim/completions": "mistral",
     "/beta/completions": "deepseek",
 }
 """Routes that only one kind of server has."""
+_OTHER_VERSION = re.compile(r"/v\d+[a-z\d]*\Z")
+"""What a few servers have in place of `/v1`."""
 
 REMEDY = "Set it to something like http://127.0.0.1:8000."
 
@@ -53,6 +56,8 @@ class Address(msgspec.Struct, frozen=True):
     credentials: tuple[str, str] | None = None
     """User and password that stood in the address; never shown."""
     query: str = ""
+    version: str = "/v1"
+    """What routes begin with that begin with `/v1` at most servers."""
     api: str = ""
     """The word of the setting `api` for a path that only one kind of server has; empty: the path says nothing."""
 
@@ -66,6 +71,8 @@ class Address(msgspec.Struct, frozen=True):
 
     def url(self, path: str) -> str:
         """The whole address of a route."""
+        if path.startswith("/v1/"):
+            path = self.version + path.removeprefix("/v1")
         return f"{self.base}{path}?{self.query}" if self.query else f"{self.base}{path}"
 
 
@@ -84,14 +91,17 @@ def parse(text: str) -> Address:
         raise EngineUnavailableError("The `url` of an endpoint in `remote.endpoints` is not an http or https address.", remedy=REMEDY)
     path = parts.path.rstrip("/")
     route = next((route for route in _ROUTES if path.endswith(route)), "")
+    path = path.removesuffix(route)
+    version = None if route.startswith("/v1") else _OTHER_VERSION.search(path)
     user_info, _, netloc = parts.netloc.rpartition("@")
     user, _, password = user_info.partition(":")
     return Address(
-        base=f"{scheme}://{netloc}{path.removesuffix(route)}".rstrip("/"),
+        base=f"{scheme}://{netloc}{path[: version.start()] if version else path}".rstrip("/"),
         host=host,
         port=port or (443 if scheme == "https" else 80),
         credentials=(unquote(user), unquote(password)) if user_info else None,
         query=parts.query,
+        version=version.group() if version else "/v1",
         api=_APIS.get(route, ""),
     )
 

@@ -148,26 +148,26 @@ class Answer:
 
     def _piece(self, piece: Piece) -> Iterator[Chunk]:
         self._usage = piece.usage or self._usage
-        if not self.whole:
+        if self._finish is None:
             if piece.error is not None:
                 raise refusal.by_error_object(self._where, piece.error)
             self._is_completion = True
-            yield from self._text(piece)
+            if piece.text and (chunk := self._said(piece)) is not None:
+                yield chunk
             if piece.broken and not self.cut:
                 raise self._broken("gave up in the middle of its answer")
             self._finish = Finish.STOP if self.cut else piece.finish
         if self.cut or piece.last:
             yield self.conclude()
 
-    def _text(self, piece: Piece) -> Iterator[Chunk]:
-        if not piece.text:
-            return
+    def _said(self, piece: Piece) -> Chunk | None:
         self.n_text += len(piece.text)
         if self.n_text > MAX_ANSWER:
             raise self._broken("does not stop")
         text, self.cut = self._stops.feed(piece.text)
-        if text:
-            yield Chunk(self._restore(text), logprob=piece.logprob, n_tokens=piece.n_tokens, usage=self._usage)
+        if not text:
+            return None
+        return Chunk(self._restore(text), logprob=piece.logprob, n_tokens=piece.n_tokens, usage=self._usage)
 
     def _whole_document(self, document: bytes) -> Iterator[Chunk]:
         """A server that does not stream."""

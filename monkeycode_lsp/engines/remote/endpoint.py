@@ -11,6 +11,7 @@ import random
 import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -23,6 +24,7 @@ from monkeycode_lsp.engines.remote.answer import Answer
 from monkeycode_lsp.engines.remote.backoff import Backoff
 from monkeycode_lsp.engines.remote.dialects.base import Fetch, Identity
 from monkeycode_lsp.engines.remote.head import Head
+from monkeycode_lsp.engines.remote.loading import Loading
 from monkeycode_lsp.engines.remote.relay import Relay
 from monkeycode_lsp.engines.remote.slots import Slots
 from monkeycode_lsp.engines.remote.terms import Notify, Terms
@@ -93,6 +95,7 @@ class Endpoint:
         self.backoff = Backoff(time.monotonic)
         self._relay = Relay()
         self._slots = Slots(0)
+        self._loading = Loading()
         self._lock = asyncio.Lock()
         self._identifying = asyncio.Lock()
 
@@ -153,6 +156,7 @@ class Endpoint:
     async def aclose(self) -> None:
         """Stop every stream and close every connection."""
         await self._relay.aclose()
+        await self._loading.aclose()
         transport, self._transport = self._transport, None
         if transport is not None:
             await transport.aclose()
@@ -184,6 +188,7 @@ class Endpoint:
             self._slots = Slots(identity.slots, first=random.randrange(identity.slots or 1))  # noqa: S311 - it only spreads load
             self._where = msgspec.structs.replace(self._where, model=identity.model)
             self._identity = msgspec.structs.replace(identity, family=family)
+            self._load(identity)
             return self._identity
 
     async def _fetch(self, path: str, body: bytes | None) -> bytes | None:
@@ -207,9 +212,11 @@ class Endpoint:
         identity = self._identity or await self._identify()
         self.backoff.check()
         start = time.monotonic()
+        begun = False
         try:
             async with aclosing(self._ask(asked, identity)) as chunks:
                 async for chunk in chunks:
+                    begun = True
                     self.backoff.succeeded()
                     yield chunk
         except EngineError as exc:
@@ -217,6 +224,9 @@ class Endpoint:
                 self._limit_tokens = exc.limit_tokens or self._limit_tokens
             self._failed(exc, start)
             raise
+        finally:
+            if not begun and time.monotonic() - start > SLOW_S:  # perhaps the model is not loaded any more
+                self._load(identity)
 
     async def _ask(self, asked: Prompt, identity: Identity) -> AsyncGenerator[Chunk, None]:
         answer: Answer | None = None
@@ -313,7 +323,13 @@ class Endpoint:
         if isinstance(error, EngineUnavailableError | EngineBusyError):
             self.backoff.failed(error, slow=time.monotonic() - start > SLOW_S)
 
-    def _too_late(self) -> EngineUnavailableError:
+    def _load(self, identity: Identity) -> None:
+        if identity.load is not None:
+            self._loading.begin(partial(self._exchange, *identity.load))
+
+    def _too_late(self) -> EngineError:
+        if self._loading.is_going_on:
+            return EngineBusyError(f"The server at {self._where.base} is still loading its model.")
         return EngineUnavailableError(
             f"The server at {self._where.base} did not begin to answer within {self._limits.first_s:g} seconds.",
             remedy="If it is only slow, raise `remote.timeoutMs`.",

@@ -70,6 +70,8 @@ class Examination(msgspec.Struct, frozen=True):
     @property
     def asked_as(self) -> Family | None:
         """The family as prompts are rendered from now on."""
+        if not self.takes_markers:
+            return None
         if self.family is None or self.filling is None or self.family_from == "setting":
             return self.family
         return None if self.filling.order is None else proofs.in_order(self.family, self.filling.order)
@@ -91,12 +93,12 @@ async def examine(endpoint: Endpoint, *, template: str | config.Template, within
         found = msgspec.structs.replace(found, is_late=True)
     except MonkeyCodeError as exc:
         found = msgspec.structs.replace(found, error=exc)
-    # A server that only chats is known by its refusals.
-    return msgspec.structs.replace(found, api=endpoint.api, takes_markers=endpoint.marks)
+    return msgspec.structs.replace(found, api=endpoint.api)  # a server that only chats is known by its refusals
 
 
 def _known(endpoint: Endpoint, model: Model) -> Examination:
-    return Examination(endpoint.api, endpoint.model, model.context_tokens, model.family, _origin(model.family, endpoint.model))
+    origin = _origin(model.family, endpoint.model)
+    return Examination(endpoint.api, endpoint.model, model.context_tokens, model.family, origin, takes_markers=endpoint.marks)
 
 
 def _origin(family: Family | None, model: str) -> Literal["", "name", "server"]:
@@ -141,6 +143,9 @@ async def _prove(endpoint: Endpoint, found: Examination) -> Examination:
     tried = () if family is None else (family.order,) if is_wanted else proofs.orders(family)
     filled = await filling.prove(endpoint, family, tried)
     proof = None
-    if family is not None and not is_wanted and endpoint.marks:
-        proof = Proof(family.name, filled.order, time.time())
-    return msgspec.structs.replace(found, filling=filled, proof=proof)
+    if family is not None and endpoint.marks:
+        if not is_wanted:
+            proof = Proof(family.name, filled.order, time.time())
+        elif filled.order is None:  # the user's own markers are given even so
+            filled = msgspec.structs.replace(filled, fills=False)
+    return msgspec.structs.replace(found, filling=filled, proof=proof, takes_markers=endpoint.marks)

@@ -18,6 +18,8 @@ from monkeycode_lsp.engines.remote.dialects.openai import MODELS, cards
 from monkeycode_lsp.errors import EngineError, EngineFaultError
 
 _COMMON = "openai"
+_COMMON_HOSTS = frozenset({"api.openai.com"})
+"""Known without asking; a key can be good for completions and be refused the list."""
 _BY_OWNER = {
     "vllm": "vllm",
     "sglang": "sglang",
@@ -51,13 +53,15 @@ async def find(fetch: Fetch, address: Address) -> Dialect:
 
     Raises an `EngineError` if it is not there or refuses its list of models: a wrong key, above all, or that it is still loading.
     """
+    if address.host in _COMMON_HOSTS:
+        return by_name(_COMMON)
     try:
         body = await fetch(MODELS, None)
     except EngineFaultError:
         body = None  # it is there, and may complete all the same
     known = (_BY_OWNER.get(card.owned_by or "") for card in cards(body))
     owner = next(filter(None, known), None)
-    return by_name(owner or await _by_pages(fetch) or address.api or _COMMON)
+    return by_name(owner or await _by_pages(fetch) or _COMMON)
 
 
 async def _by_pages(fetch: Fetch) -> str | None:

@@ -25,6 +25,15 @@ FAMILY = prompt.by_name(QWEN)
 FILLS = Filling("psm", fills=True, attempts=(Attempt("psm", 1.0),))
 
 
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory):
+    """Made before the path is emptied."""
+    made = Authority.make(tmp_path_factory.mktemp("authority"))
+    if made is None:
+        pytest.skip("no openssl to make certificates with")
+    return made
+
+
 @pytest.fixture(autouse=True)
 def nothing_installed(monkeypatch):
     """A machine without any runtime: nothing is loaded by these tests."""
@@ -168,10 +177,7 @@ async def test_a_refused_key_is_broken_and_is_never_repeated(doctor):
     assert "very-secret" not in json.dumps([found, endpoint])
 
 
-async def test_a_certificate_of_an_unknown_authority_is_broken_and_of_a_named_one_is_counted(doctor, tmp_path):
-    authority = Authority.make(tmp_path / "authority")
-    if authority is None:
-        pytest.skip("no openssl to make certificates with")
+async def test_a_certificate_of_an_unknown_authority_is_broken_and_of_a_named_one_is_counted(doctor, authority):
     async with CompletionServer(model_server.script(model_server.fills_psm), tls=authority.server) as server:
         endpoint = {"url": server.url, "api": "openai", "model": QWEN}
         found, _, code = await doctor(endpoint)

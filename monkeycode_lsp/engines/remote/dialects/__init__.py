@@ -16,7 +16,7 @@ from monkeycode_lsp.engines.remote.dialects.sglang import SGLang
 from monkeycode_lsp.engines.remote.dialects.tensorrt_llm import TensorRT
 from monkeycode_lsp.engines.remote.dialects.vllm import VLLM
 
-_HOSTS = dict.fromkeys(mistral.HOSTS, "mistral") | dict.fromkeys(deepseek.HOSTS, "deepseek") | {"api.openai.com": "openai"}
+_HOSTS = dict.fromkeys(mistral.HOSTS, "mistral") | dict.fromkeys(deepseek.HOSTS, "deepseek")
 """Those that are of one kind only and need not be asked which."""
 
 

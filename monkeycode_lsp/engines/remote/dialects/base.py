@@ -61,6 +61,8 @@ class Identity(msgspec.Struct, frozen=True):
     """How many prompts the server keeps side by side, each where it can be asked for; 0: it does not say."""
     without: frozenset[str] = frozenset()
     """Optional fields of the body that this server is better asked without."""
+    load: tuple[str, bytes] | None = None
+    """Path and body of a POST that has the model loaded and is answered when it is; None: it is never unloaded."""
 
 
 Fetch = Callable[[str, bytes | None], Awaitable[bytes | None]]

@@ -24,6 +24,7 @@ KEEP = timedelta(minutes=30)
 SMALLEST_WINDOW = 4096
 """The least that Ollama gives a model of which nobody says how much; what it really gives depends on its graphics card."""
 
+_KEEP = f"{KEEP // timedelta(minutes=1)}m"
 _NUM_CTX = re.compile(r"^num_ctx\s+(\d+)", re.MULTILINE)
 
 
@@ -102,7 +103,7 @@ class Ollama:
             "stream": True,
             "think": False,
             "truncate": False,
-            "keep_alive": f"{KEEP // timedelta(minutes=1)}m",
+            "keep_alive": _KEEP,
             "options": {name: value for name, value in options.items() if value is not None},
         }
         return _encode({name: value for name, value in fields.items() if value is not None and name not in without})
@@ -129,13 +130,14 @@ class Ollama:
             await _must_have(fetch, model)
         shown = _shown(body)
         loaded = next((other for other in running if _same(other.name, name)), None)
-        family = _family(shown, name)
+        without = frozenset({"keep_alive"} if _stays_longer(loaded) else ())
         return Identity(
             name,
-            family,
+            _family(shown, name),
             _window(shown, loaded),
             inserts=_inserts(shown),
-            without=frozenset({"keep_alive"} if _stays_longer(loaded) else ()),
+            without=without,
+            load=("/api/generate", _encode({"model": name} if without else {"model": name, "keep_alive": _KEEP})),
         )
 
 

@@ -16,7 +16,10 @@ from monkeycode_lsp.errors import EngineError
 
 
 class _Facts(msgspec.Struct):
+    """What it was started with."""
+
     completion_template: str | None = None
+    enable_priority_scheduling: bool = False
 
 
 class SGLang(OpenAI):
@@ -35,14 +38,16 @@ class SGLang(OpenAI):
         return super().fields(call) | sampling(call) | more
 
     async def identify(self, fetch: Fetch, model: str) -> Identity:
-        """Its list tells the window as well; whether it can insert matters only where the markers are not known."""
+        """Its list tells the window as well.  A server without priorities may refuse whatever has one, in the middle of a stream."""
         known = identity(await listed(fetch, model), model)
-        return known if known.family else msgspec.structs.replace(known, inserts=await _has_template(fetch))
+        facts = await _facts(fetch)
+        without = frozenset[str]() if facts.enable_priority_scheduling else frozenset({"priority"})
+        return msgspec.structs.replace(known, inserts=bool(facts.completion_template), without=without)
 
 
-async def _has_template(fetch: Fetch) -> bool:
+async def _facts(fetch: Fetch) -> _Facts:
     try:
         body = await fetch("/get_server_info", None)
-        return bool(body and msgspec.json.decode(body, type=_Facts).completion_template)
+        return msgspec.json.decode(body, type=_Facts) if body else _Facts()
     except (EngineError, msgspec.DecodeError):
-        return False
+        return _Facts()  # only the administrator's key may open this page

@@ -23,7 +23,7 @@ from monkeycode_lsp.errors import EngineUnavailableError
         "http://h/completion",
         "http://h/infill",
         "http://h/api/generate",
-        "http://h/api",
+        "http://h/api/chat",
         "http://h/beta",
         "http://h/beta/completions/",
         "http://h//",
@@ -37,6 +37,22 @@ def test_every_way_to_write_a_server_means_the_same_route(text: str) -> None:
 
 def test_a_path_before_the_route_and_a_query_are_kept() -> None:
     assert address.parse("https://h:8443/llm/v1?key=1").url("/v1/models") == "https://h:8443/llm/v1/models?key=1"
+
+
+@pytest.mark.parametrize(
+    ("text", "url"),
+    [
+        ("https://h/api/paas/v4", "https://h/api/paas/v4/completions"),
+        ("https://h/api/v3/completions", "https://h/api/v3/completions"),
+        ("https://h/api/v1", "https://h/api/v1/completions"),
+        ("https://h/v2/v1", "https://h/v2/v1/completions"),
+        ("https://h/api", "https://h/api/v1/completions"),
+        ("https://h/v1beta/openai", "https://h/v1beta/openai/v1/completions"),
+    ],
+)
+def test_a_server_may_count_its_versions_otherwise(text: str, url: str) -> None:
+    assert address.parse(text).url("/v1/completions") == url
+    assert address.parse(text).url("/health").endswith("/health")
 
 
 @pytest.mark.parametrize("text", ["", "ftp://h", "http://", "http://h:99999", "http://a b", "http://[::1"])
@@ -66,7 +82,6 @@ def test_credentials_in_an_address_are_sent_but_never_shown() -> None:
         ("auto", "codestral.mistral.ai/v1", "mistral"),
         ("auto", "https://api.deepseek.com/beta", "deepseek"),
         ("auto", "https://api.deepseek.com/v1", "deepseek"),
-        ("auto", "https://api.openai.com/v1", "openai"),
         ("chat", "https://api.deepseek.com", "chat"),
         ("auto", "http://h", None),
         ("auto", "http://h/v1/chat/completions", None),

@@ -9,6 +9,7 @@ from monkeycode_lsp.engines.remote import dialects
 from monkeycode_lsp.engines.remote.dialects.base import Call
 from monkeycode_lsp.errors import ContextOverflowError, EngineRefusedError
 from tests.fakes import chat
+from tests.servers import CompletionServer, status
 from tests.unit.engines.remote import asking
 
 MODEL = "gpt-4o-mini"
@@ -35,6 +36,24 @@ async def test_nothing_better_is_there_so_it_is_asked_by_words_and_that_is_said_
     assert chunks[-1].usage.generated == 3
     assert len(told) == 1
     assert "only chats" in told[0]
+
+
+async def test_a_model_that_is_not_for_this_route_is_asked_by_words_where_the_server_says_so() -> None:
+    refusal = {"error": {"message": "This is a chat model and not supported in the v1/completions endpoint.", "param": "model"}}
+    said = {"choices": [{"message": {"content": "ok"}, "finish_reason": "stop"}]}
+    async with CompletionServer(status(404, refusal), status(200, said)) as server, asking.engine(server.url, model=MODEL) as engine:
+        for _ in range(2):
+            assert await asking.answer(engine, asking.plain()) == "ok"
+        assert [request.path for request in server.requests] == ["/v1/completions", *["/v1/chat/completions"] * 2]
+
+
+async def test_a_server_without_any_of_the_routes_is_not_said_to_chat() -> None:
+    told: list[str] = []
+    async with CompletionServer(status(404, {"detail": "Not Found"})) as server, asking.engine(server.url, told=told) as engine:
+        with pytest.raises(EngineRefusedError, match=r"/v1/completions.*`url`"):
+            await asking.answer(engine)
+        assert [request.path for request in server.requests] == ["/v1/completions", "/v1/chat/completions"]
+    assert not told
 
 
 async def test_markers_are_for_models_that_know_them() -> None:

@@ -53,7 +53,7 @@ async def engine(*servers: FakeServer, **how: Any) -> AsyncIterator[RemoteEngine
             assert member.server.is_closed  # type: ignore[attr-defined]  # a fake
             assert member.server.n_running == 0  # type: ignore[attr-defined]  # a fake
         assert asyncio.all_tasks() <= before
-        gc.collect()
+        gc.collect(1)
         assert complaints == []
 
 
@@ -234,6 +234,10 @@ async def test_who_refuses_what_others_take_is_left_out_and_told_once() -> None:
         assert a.n_asked == 1
         assert told == ["The endpoint http://a is left out: no"]
         assert asked.members[0].standing is Standing.LEFT_OUT
+        asked.members[0].came_back()
+        assert {await said(asked) for _ in range(4)} == {"b!"}
+        assert a.n_asked == 2
+        assert len(told) == 1
 
 
 async def test_what_all_refuse_is_nobodys_fault() -> None:
@@ -244,6 +248,7 @@ async def test_what_all_refuse_is_nobodys_fault() -> None:
         with pytest.raises(EngineRefusedError):
             await said(asked)
         assert (a.n_asked, b.n_asked) == (1, 1)
+        assert all(member.is_good for member in asked.members)
         a.error = b.error = None
         assert await said(asked) == "a!"
         assert told == []
@@ -457,8 +462,9 @@ async def test_the_first_may_still_win_and_the_second_is_stopped() -> None:
         await until(lambda: b.n_running == 0)
 
 
+@pytest.mark.parametrize("at_once", [True, False])
 @pytest.mark.parametrize(("first", "second"), [(DEAD, None), (None, DEAD), (DEAD, BROKEN)])
-async def test_of_two_that_are_asked_one_may_fail(first: EngineError | None, second: EngineError | None) -> None:
+async def test_of_two_that_are_asked_one_may_fail(first: EngineError | None, second: EngineError | None, *, at_once: bool) -> None:
     a, b = FakeServer("a"), FakeServer("b")
     async with engine(a, b) as asked:
         await warmed(asked)
@@ -468,7 +474,8 @@ async def test_of_two_that_are_asked_one_may_fail(first: EngineError | None, sec
         await asyncio.wait_for(b.begun.wait(), SOON_S)
         a.error, b.error = first, second
         a.go()
-        await asyncio.sleep(0)
+        for _ in range(0 if at_once else 5):
+            await asyncio.sleep(0)
         b.go()
         if first and second:
             with pytest.raises(EngineError):
@@ -566,6 +573,25 @@ async def in_mid_stream(scene: Scene) -> asyncio.Task[None]:
     task = asyncio.create_task(scene.ask())
     await scene.heard.wait()
     return task
+
+
+async def test_those_who_wait_go_to_a_server_as_soon_as_it_has_answered_again() -> None:
+    a, b = FakeServer("a"), FakeServer("b")
+    async with engine(a, b, concurrency=2) as asked:
+        await known(asked)
+        for member in asked.members:
+            member.failed(DEAD)
+        a.hold()
+        b.hold()
+        scene = Scene(a, b, asked)
+        asks = [asyncio.create_task(scene.ask()) for _ in range(3)]  # they keep their places
+        await until(lambda: scene.n_running == 2)
+        assert len(asked._made._dispatcher.admission) == 1  # type: ignore[union-attr]  # it is made
+        a.go()
+        await until(lambda: a.n_running == 2)
+        for ask in asks:
+            ask.cancel()
+        await asyncio.wait(asks)
 
 
 @pytest.mark.parametrize("n_times", [1, 3])

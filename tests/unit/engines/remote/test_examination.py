@@ -162,6 +162,22 @@ async def test_the_users_own_template_is_what_is_tried_and_nothing_is_proved_aga
     assert found.proof is None
 
 
+async def test_a_template_that_does_not_fit_is_not_excused_by_a_server_that_could_insert_by_itself() -> None:
+    template = config.Template("<a>", "<b>", "<c>")
+    found = await examined(model_server.server(model_server.inserts), template=template)
+    assert found.filling.attempts[-1].fills
+    assert not found.filling.fills
+    assert found.asked_as.name == "custom"
+
+
+async def test_a_template_is_no_matter_where_no_markers_are_taken() -> None:
+    template = config.Template("<a>", "<b>", "<c>")
+    found = await examined(model_server.chat(), api="auto", model=model_server.QWEN, template=template)
+    assert found.filling.fills
+    assert found.asked_as is None
+    assert found.proof is None
+
+
 async def test_naming_the_family_that_is_found_anyway_leaves_its_order_open() -> None:
     found = await examined(model_server.server(model_server.fills_spm), template=model_server.QWEN)
     assert (found.family_from, found.proof.order) == ("name", "spm")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -12,10 +13,12 @@ from monkeycode_lsp import prompt
 from monkeycode_lsp.domain import Finish, Sampling, Usage
 from monkeycode_lsp.engines.remote.dialects.base import Call
 from monkeycode_lsp.engines.remote.dialects.ollama import Ollama
-from monkeycode_lsp.errors import ContextOverflowError, EngineRefusedError
+from monkeycode_lsp.engines.remote.engine import RemoteEngine
+from monkeycode_lsp.errors import ContextOverflowError, EngineBusyError, EngineRefusedError, EngineUnavailableError
 from tests.fakes import ollama
 from tests.fakes.ollama import Model
-from tests.servers import CompletionServer, Exchange, status
+from tests.fakes.ollama import Ollama as Server
+from tests.servers import CompletionServer, Exchange, Request, status
 from tests.unit.engines.remote import asking
 
 QWEN = "qwen2.5-coder:1.5b"
@@ -181,6 +184,61 @@ async def test_asking_never_loads_a_model_anew() -> None:
     sent = server.requests[0].json
     assert "num_ctx" not in sent["options"]
     assert "shift" not in sent
+
+
+async def load(server: Server, number: int = 0) -> Request:
+    """The request that loads the model and asks for nothing else, once it is there."""
+    async with asyncio.timeout(20):
+        while len(loads := [request for request in server.others if request.path == "/api/generate"]) <= number:  # noqa: ASYNC110 - a list of the server's
+            await asyncio.sleep(0.01)
+    return loads[number]
+
+
+async def answered(engine: RemoteEngine) -> str:
+    """What it says as soon as it rests no more after its failures."""
+    async with asyncio.timeout(20):
+        while True:
+            try:
+                return await asking.answer(engine)
+            except (EngineUnavailableError, EngineBusyError):
+                await asyncio.sleep(0.01)
+
+
+async def test_a_model_that_loads_longer_than_anybody_waits_is_loaded_all_the_same() -> None:
+    """Ollama gives a load up when the one who asked for it goes, and each key press is somebody who goes."""
+    async with ollama.server() as server, ask(server, remote={"timeout_ms": 500, "retries": 0}) as engine:
+        server.may_load.clear()
+        await engine.ready()
+        waits = await load(server)
+        with pytest.raises(EngineBusyError, match="still loading its model"):
+            await asking.answer(engine)
+        assert not waits.closed.is_set()
+        server.may_load.set()
+        assert await answered(engine) == "ok"
+        assert server.loads == [QWEN]
+
+
+async def test_a_model_that_was_unloaded_in_a_pause_is_loaded_again_whoever_waits() -> None:
+    async with ollama.server() as server, ask(server, remote={"timeout_ms": 1_500, "retries": 0}) as engine:
+        assert await asking.answer(engine) == "ok"
+        server.unload()
+        server.may_load.clear()
+        with pytest.raises(EngineUnavailableError, match="did not begin to answer"):
+            await asking.answer(engine)
+        waits = await load(server, 1)
+        server.may_load.set()
+        assert await answered(engine) == "ok"
+        assert not waits.closed.is_set()
+
+
+async def test_a_load_ends_with_the_engine() -> None:
+    async with ollama.server() as server:
+        server.may_load.clear()
+        async with ask(server) as engine:
+            await engine.ready()
+            waits = await load(server)
+        async with asyncio.timeout(20):
+            await waits.closed.wait()
 
 
 async def test_a_prompt_that_is_too_long_is_refused_and_never_cut() -> None:

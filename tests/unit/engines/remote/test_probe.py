@@ -74,6 +74,13 @@ async def test_else_the_pages_of_one_kind_of_server_tell(pages: dict[str, Any], 
     assert (got, len(asked)) == (name, 4)
 
 
+async def test_openai_itself_is_known_by_its_address() -> None:
+    async def fetch(path: str, body: bytes | None) -> bytes | None:
+        raise AssertionError(path)
+
+    assert (await probe.find(fetch, address.parse("https://api.openai.com/v1"))).name == "openai"
+
+
 async def test_the_second_round_is_asked_side_by_side() -> None:
     waiting = asyncio.Barrier(3)
 

@@ -16,17 +16,19 @@ async def test_a_request_is_this_byte_for_byte_and_cached_tokens_are_read_back()
             chunks = await asking.chunks(engine)
         assert server.requests[0].body == (
             b'{"model":"Qwen/Qwen2.5-Coder-1.5B","prompt":"<|fim_prefix|>a<|fim_suffix|>b<|fim_middle|>","suffix":"","max_tokens":96,'
-            b'"temperature":0.0,"stream":true,"stream_options":{"include_usage":true},"repetition_penalty":1.0,"priority":0}'
+            b'"temperature":0.0,"stream":true,"stream_options":{"include_usage":true},"repetition_penalty":1.0}'
         )
-        assert [request.path for request in server.others] == ["/v1/models"]
+        assert [request.path for request in server.others] == ["/v1/models", "/get_server_info"]
     assert "".join(chunk.text for chunk in chunks) == "a + b"
     assert chunks[-1].usage == Usage(reused=11, read=1, generated=3)
 
 
-async def test_what_is_not_urgent_has_no_priority() -> None:
-    async with sglang.server() as server, asking.engine(server.url, model="") as engine:
-        await asking.answer(engine, asking.fim(priority=Priority.LOOK_AHEAD))
-        assert "priority" not in server.requests[0].json
+@pytest.mark.parametrize("how", [{"priority": False}, {"priority": False, "tells_settings": False}, {"priority": True}])
+async def test_what_is_urgent_has_a_priority_where_the_server_knows_them(how: dict[str, bool]) -> None:
+    async with sglang.server(**how) as server, asking.engine(server.url, model="") as engine:
+        for priority in (Priority.INTERACTIVE, Priority.LOOK_AHEAD):
+            assert await asking.answer(engine, asking.fim(priority=priority)) == "a + b"
+        assert [request.json.get("priority") for request in server.requests] == [0 if how["priority"] else None, None]
 
 
 @pytest.mark.parametrize(("template", "suffix", "n_told"), [(None, "", 1), ("qwen_coder", "b", 0)])
