@@ -13,6 +13,7 @@ from monkeycode_lsp.bench.load_stage import STEADY, Ask, Stage, play
 SLICE_S = 1.25
 """The ways take turns so often, because the machine is never equally busy for long."""
 _SEED = 5
+_OF_YOURS = " Ours ends a stream when it has enough, and waits no longer than somebody who types would: it can be faster than straight."
 
 
 def schedule(rate: float, seconds: float, n_editors: int, draw: random.Random) -> Iterator[Ask]:
@@ -41,7 +42,8 @@ async def arrivals(stage: Stage) -> Part:
         slices.append({way: await play(asks, stage.ways[way], stage.numbers) for way in order})
     return Part(
         "arrivals",
-        f"{plan.rate:g} asks a second from {plan.servers} editors, each at a new place, whatever became of those before.",
+        f"{plan.rate:g} asks a second from {plan.servers} editors, each at a new place, whatever became of those before."
+        + (_OF_YOURS if stage.backend is None else ""),
         {way: load_report.spread([one for part in slices for one in part[way]]) for way in (THROUGH, STRAIGHT)},
         load_report.arrivals(slices, judged=stage.backend is not None),
     )

@@ -187,16 +187,27 @@ class Straight:
 
     async def greet(self) -> str:
         """Find out what is spoken there and what is refused, and be answered once; the name of the API.  Raises an `EngineError`."""
-        dialect, path, body, call = await self._call(0)
-        for _ in range(_TRIES):
+        try:
             async with asyncio.timeout(ANSWER_S):
-                status, said = await self._send(path, body)
+                name = await self._try()
+        except TimeoutError:
+            name = ""
+        if not name:
+            raise EngineUnavailableError(
+                f"The server at {self.base} does not complete code for us.", remedy="`monkeycode doctor` says why."
+            )
+        return name
+
+    async def _try(self) -> str:
+        """The name of the API, once a call has been answered; empty: none is."""
+        for _ in range(_TRIES):
+            dialect, path, body, call = await self._call(0)
+            status, said = await self._send(path, body)
             if status == _OK:
                 return dialect.name
             if not self._terms.learn(call, status, said):
                 break
-            dialect, path, body, call = await self._call(0)
-        raise EngineUnavailableError(f"The server at {self.base} does not complete code for us.", remedy="`monkeycode doctor` says why.")
+        return ""
 
     async def _call(self, number: int) -> tuple[Dialect, str, bytes, Call]:
         if self._known is None:

@@ -124,8 +124,10 @@ def benchmark(
     """Measure on this machine.
 
     overhead: the server beside a bare pygls server, both on an endpoint that answers at once.
+
     load: many servers on one endpoint, yours or one of our own: what they add, whether they keep up and stay small,
     what cancels and deaths cost.
+
     engine: the compiled engine beside llama-cpp-python called directly and a llama-server (xllamacpp).
     """
     if bool(files) != compare_quant:

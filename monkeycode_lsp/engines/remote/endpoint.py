@@ -67,7 +67,8 @@ class Endpoint:
     """One server.
 
     The mutable state is its transport, its identity once it is known, the window that an overflow
-    taught us, the terms on which it completes, which document has which of its slots, and its rest after failures.
+    taught us, the terms on which it completes, which document has which of its slots, the load that it waits for,
+    and its rest after failures.
     """
 
     def __init__(

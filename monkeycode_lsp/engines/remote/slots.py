@@ -3,6 +3,8 @@
 Left to itself, llama-server gives an ask to any slot that is idle now.  The one that holds the document is often not,
 because it still ends the ask that the last key press cancelled: then the whole prompt is read anew in another slot.
 Asks for the document's own slot wait those few milliseconds and find all of it there.
+On two cores and a prompt of 500 tokens that was 0.1 seconds to the first token in place of five.  Documents of one
+project that begin alike also take each other's slot away from each other, while others stay empty.
 """
 
 from __future__ import annotations
