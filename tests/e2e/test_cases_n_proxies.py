@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests import certificates, servers
+from tests import certificates, proxies, servers
 from tests.e2e import scene as scenes
 
 pytestmark = pytest.mark.e2e
@@ -49,3 +49,46 @@ async def test_a_certificate_authority_of_the_users_own_is_trusted_as_one_file_o
             assert (await scene.show("x = ‸")).text == "ok"
         scene.lsp.configure(scenes.endpoint(scene.backend.url, caFile=str(other.ca_file)))
         assert (await scene.show("y = ‸")).text is None
+
+
+async def test_a_proxy_is_used_where_the_variables_say_so_and_its_password_stays_with_it(start):
+    async with (
+        servers.CompletionServer(servers.reply("ok")) as server,
+        proxies.Proxy(server.port, password="Basic bWU6aHVudGVyMg==") as via,
+    ):
+        told = {"HTTP_PROXY": via.url.replace("//", "//me:hunter2@")}
+        await _ask_through(start, told, via)
+
+
+async def _ask_through(start, told, via):
+    async with start(env=told) as scene:
+        scene.lsp.configure(scenes.endpoint("http://models.example:8000"))
+        assert (await scene.show("x = ‸")).text == "ok"
+        assert set(via.asked) == {"POST http://models.example:8000/v1/completions"}
+        assert "hunter2" not in scene.lsp.stderr.decode()
+
+
+@pytest.mark.parametrize("value", ["/nowhere/ca.pem", "", "\t", "a:b"])
+async def test_left_over_variables_for_certificates_do_no_harm(start, tmp_path, value):
+    ours = certificates.Authority.make(tmp_path / "ours")
+    if ours is None:
+        pytest.skip("there is no openssl here to make certificates with")
+    backend = servers.CompletionServer(servers.reply("ok"), tls=ours.server)
+    async with start(backend=backend, env={"SSL_CERT_FILE": value, "SSL_CERT_DIR": value}) as scene:
+        scene.lsp.configure(scenes.endpoint(scene.backend.url, caFile=str(ours.ca_file)))
+        assert (await scene.show("x = ‸")).text == "ok"
+
+
+async def test_a_server_that_asks_who_we_are_is_shown_our_certificate(start, tmp_path):
+    ours = certificates.Authority.make(tmp_path / "ours")
+    if ours is None:
+        pytest.skip("there is no openssl here to make certificates with")
+    mine, locked = ours.issue("mine"), ours.issue("locked", password="hunter2")
+    strict = ours.issue("strict").context(clients_of=ours.ca_file)
+    async with start(backend=servers.CompletionServer(servers.reply("ok"), tls=strict)) as scene:
+        known = {"caFile": str(ours.ca_file), "clientCert": str(mine.cert), "clientKey": str(mine.key)}
+        scene.lsp.configure(scenes.endpoint(scene.backend.url, **known))
+        assert (await scene.show("x = ‸")).text == "ok"
+        scene.lsp.configure(scenes.endpoint(scene.backend.url, **{**known, "clientKey": str(locked.key), "clientCert": str(locked.cert)}))
+        assert (await scene.show("y = ‸")).text is None
+        assert "clientKey" in scene.lsp.shown_messages[-1]

@@ -49,6 +49,14 @@ class RemoteEngine:
         """See `Engine.stream`."""
         return self._pool().stream(prompt)
 
+    async def reachable(self) -> bool:
+        """Whether any server is there and could answer.  Looks now, and raises nothing."""
+        try:
+            pool = self._pool()
+        except EngineError:
+            return False
+        return await pool.reachable()
+
     @property
     def members(self) -> tuple[Member, ...]:
         """The endpoints and what is known of them; none before the first use."""
@@ -128,6 +136,9 @@ class _Pool:
         if group is None:
             raise EngineUnavailableError("No endpoint serves the model any more that was to be asked.", remedy="Ask again.")
         return self._dispatcher.stream(prompt, group.members)
+
+    async def reachable(self) -> bool:
+        return await self._prober.reachable()
 
     async def aclose(self) -> None:
         await self._dispatcher.aclose()

@@ -36,7 +36,7 @@ class Prober:
         self._used_at = clock()
         self._pauses: dict[Member, float] = {}
         self._watching: dict[Member, asyncio.Task[None]] = {}
-        self._looks: set[asyncio.Task[None]] = set()
+        self._looks: set[asyncio.Task[bool]] = set()
 
     def used(self) -> None:
         """The engine is asked: those that are not trusted are worth watching."""
@@ -50,12 +50,23 @@ class Prober:
         """It has answered an ask, not only a look: it is really back."""
         self._pauses.pop(member, None)
 
+    async def reachable(self) -> bool:
+        """Whether any member can be seen now."""
+        pending = looks = {self._begin(member) for member in self._members}
+        until = self._clock() + _LOOK_S
+        try:
+            while pending and (left_s := until - self._clock()) > 0:
+                done, pending = await asyncio.wait(pending, timeout=left_s, return_when=asyncio.FIRST_COMPLETED)
+                if any(not look.cancelled() and look.result() for look in done):
+                    return True
+            return False
+        finally:
+            _end(looks)
+
     async def aclose(self) -> None:
         for task in self._watching.values():
             task.cancel()
-        for look in self._looks:
-            if not look.cancelling():  # twice is once too often for the connection inside
-                look.cancel()
+        _end(self._looks)
         if tasks := {*self._watching.values(), *self._looks}:
             await asyncio.wait(tasks)
 
@@ -72,15 +83,19 @@ class Prober:
                 await self._look(member)
 
     async def _look(self, member: Member) -> None:
-        look = asyncio.create_task(self._see(member))
-        self._looks.add(look)
-        look.add_done_callback(self._looks.discard)
+        look = self._begin(member)
         await asyncio.wait({look}, timeout=_LOOK_S)
         if not look.done():
             look.cancel()
             await asyncio.wait({look})
 
-    async def _see(self, member: Member) -> None:
+    def _begin(self, member: Member) -> asyncio.Task[bool]:
+        look = asyncio.create_task(self._see(member))
+        self._looks.add(look)
+        look.add_done_callback(self._looks.discard)
+        return look
+
+    async def _see(self, member: Member) -> bool:
         """Its health page, or its models; any answer but a complaint will do."""
         try:
             if await member.server.look("/health") is None:
@@ -89,6 +104,14 @@ class Prober:
             pass  # it is there; whether it takes an ask, only an ask can tell
         except EngineError as exc:
             member.failed(exc)
-            return
-        member.came_back()
-        self._came_back(member)
+            return False
+        if member.standing is not Standing.LEFT_OUT:
+            member.came_back()
+            self._came_back(member)
+        return True
+
+
+def _end(looks: set[asyncio.Task[bool]]) -> None:
+    for look in looks:
+        if not look.done() and not look.cancelling():  # twice is once too often for the connection inside
+            look.cancel()

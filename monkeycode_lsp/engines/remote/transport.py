@@ -64,7 +64,11 @@ class Transport:
         self._told_proxy = [] if not self._through or route.via is None else [(b"proxy-authorization", route.via.authorization.encode())]
         self._network = Network(route, within_s=CONNECT_S)
         self._pool = httpcore.AsyncConnectionPool(
-            max_connections=None, max_keepalive_connections=16, keepalive_expiry=KEEP_ALIVE_S, network_backend=self._network
+            ssl_context=tls.unused(),  # the network brings encrypted wires
+            max_connections=None,
+            max_keepalive_connections=16,
+            keepalive_expiry=KEEP_ALIVE_S,
+            network_backend=self._network,
         )
         self._targets: dict[str, bytes] = {}
         self._sessions: list[Session] = []

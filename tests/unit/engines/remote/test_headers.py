@@ -8,10 +8,11 @@ import threading
 import traceback
 from pathlib import Path
 
+import httpcore2 as httpcore
 import pytest
 
 from monkeycode_lsp import config
-from monkeycode_lsp.engines.remote import headers, keys
+from monkeycode_lsp.engines.remote import failures, headers, keys
 from monkeycode_lsp.errors import EngineUnavailableError
 from tests.servers import CompletionServer
 from tests.unit.engines.remote import asking
@@ -148,6 +149,12 @@ async def test_headers_that_cannot_be_written_are_named_and_never_shown(endpoint
             await asking.answer(engine)
         assert not server.requests
     assert SECRET not in "".join(traceback.format_exception(caught.value)) + caplog.text
+
+
+def test_what_a_library_says_about_a_request_is_not_repeated() -> None:
+    with pytest.raises(EngineUnavailableError) as caught, failures.translated("http://h"):
+        raise httpcore.LocalProtocolError(f"Illegal header value {SECRET!r}")
+    assert SECRET not in "".join(traceback.format_exception(caught.value))
 
 
 async def test_odd_but_lawful_values_are_sent_byte_for_byte() -> None:

@@ -188,10 +188,14 @@ def test_a_locked_key_is_said_to_be_locked(authority: Authority) -> None:
 
 
 @pytest.mark.parametrize("odd", ["", " ", "/nowhere/at/all.pem", "{folder}", "{folder}/no.pem", "\0", "~", "a:b"])
-async def test_odd_values_of_the_common_variables_do_no_harm(authority: Authority, tmp_path: Path, odd: str) -> None:
+async def test_odd_values_of_the_common_variables_do_no_harm(
+    authority: Authority, tmp_path: Path, odd: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "no.pem").write_text("hello")
     value = odd.format(folder=tmp_path)
     environ = {"SSL_CERT_FILE": value, "SSL_CERT_DIR": value}
+    for name in environ if "\0" not in value else ():
+        monkeypatch.setenv(name, value)  # where the libraries would look by themselves
     assert await asked(authority.server, tls.Trust((str(authority.ca_file),)), environ=environ) == 200
     assert "not trusted" in await refused(authority.server, tls.Trust(), environ=environ)
 

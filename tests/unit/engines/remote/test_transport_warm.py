@@ -14,7 +14,7 @@ from tests.certificates import Authority
 from tests.http2_server import Http2Server
 from tests.http2_server import reply as http2_reply
 from tests.proxies import Proxy
-from tests.servers import BlackHole, CompletionServer, reply, unused_port
+from tests.servers import BlackHole, CompletionServer, Exchange, reply, unused_port
 
 Connect = Callable[..., Transport]
 
@@ -138,16 +138,18 @@ async def test_closing_does_not_wait_for_it(connect: Connect) -> None:
 
 
 async def test_a_silent_retry_takes_no_other_connection_that_was_kept(connect: Connect) -> None:
-    async with CompletionServer(reply("ok")) as server:
+    async def script(exchange: Exchange) -> None:
+        if exchange.request.connection < 3 and len(server.requests) > 3:
+            exchange.close()  # it was about to do so, with every connection of that age
+        else:
+            await reply("ok")(exchange)
+
+    async with CompletionServer(script) as server:
         transport = connect(server.url)
         answers = [await transport.send("/v1/completions", b"{}") for _ in range(3)]
         for answer in answers:
             await answer.body()
             await answer.aclose()
         assert len(transport._pool.connections) == 3
-        await warmed(transport)
-        server.drop_idle()  # and all that in the same moment in which the next is asked
-        for connection in list(server._connections):
-            connection._transport.abort()
         await ask(transport)
-        assert len(transport._pool.connections) == 1
+        assert [request.connection for request in server.requests] == [0, 1, 2, 0, 3]
