@@ -26,7 +26,9 @@ from monkeycode_lsp.recall.tier import Tier
 _THREAD = "workspace"
 
 
-_LATER_S = 0.02
+_QUIET_S = 0.02
+_LATEST_S = 0.5
+"""What is to be kept waits for a moment of quiet: a thread that writes beside the next ask costs that one two milliseconds."""
 
 
 class Finished(msgspec.Struct, frozen=True):
@@ -83,6 +85,7 @@ class Recall:
         self._last: _Spot | None = None
         self._unkept: list[tuple[Tier, bytes, Record]] = []
         self._timer: asyncio.TimerHandle | None = None
+        self._put_by = 0.0
         self._identities: dict[str, str] = {}
         self._identifying: dict[str, asyncio.Task[None]] = {}
         self._reading: asyncio.Task[None] | None = None
@@ -205,8 +208,14 @@ class Recall:
     def _put_later(self, spot: _Spot, kept: Record, tiers: Sequence[Tier]) -> None:
         """Once the answer is on its way: a thread that wakes up now would hold it up."""
         self._unkept += [(tier, self._key(tier, spot), kept) for tier in tiers if self._knows(tier, spot.scope)]
-        if self._unkept and self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(_LATER_S, self._put_all)
+        if not self._unkept:
+            return
+        loop = asyncio.get_running_loop()
+        if self._timer is None:
+            self._put_by = loop.time() + _LATEST_S
+        else:
+            self._timer.cancel()
+        self._timer = loop.call_at(min(self._put_by, loop.time() + _QUIET_S), self._put_all)
 
     def _put_all(self) -> None:
         if self._timer is not None:

@@ -39,6 +39,11 @@ class Course:
         self.avoid.append(attempt.member)
         return attempt
 
+    def widen(self, members: Sequence[Member]) -> None:
+        """These can answer as well."""
+        if len(members) > len(self.asked.members):
+            self.asked = admission.request(self.prompt, members)
+
     def forgive(self) -> None:
         """Those that were only busy may be asked again."""
         self.n_waits += 1
@@ -85,7 +90,7 @@ class Dispatcher:
                 if attempt is not None:
                     attempt.failed(exc)
                 await self._learn(exc, course)
-                wait_s = self._next(exc, course) if attempt is None else None
+                wait_s = await self._next(exc, course) if attempt is None else None
                 if wait_s is None:
                     raise
             else:
@@ -153,12 +158,15 @@ class Dispatcher:
                 with suppress(EngineError):
                     await self._roster.refresh(attempt.member)
 
-    def _next(self, error: EngineError, course: Course) -> float | None:
+    async def _next(self, error: EngineError, course: Course) -> float | None:
         """Seconds until the next try; None: it is over."""
+        others = pool.usable(course.asked.members, course.avoid)
+        if not others:  # in the first moments of a session another one may be about to tell its model
+            course.widen(await self._roster.company(course.asked.members[0]))
+            others = pool.usable(course.asked.members, course.avoid)
         if self._is_closed:
             return None
         members = course.asked.members
-        others = pool.usable(members, course.avoid)
         tried = retry.Tried(
             n_left=self._settings.retries + 1 - course.n_tries,
             left_s=course.until - self._clock(),

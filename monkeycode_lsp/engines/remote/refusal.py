@@ -183,7 +183,7 @@ def _code(error: bytes) -> int:
     """Numbers come as texts too; what is no number is a word of the server's own."""
     try:
         code = msgspec.json.decode(error, type=_Coded).code
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return 0
     if isinstance(code, str):
         return int(code[:9]) if code.isascii() and code.isdecimal() else 0

@@ -18,13 +18,13 @@ OVERFLOW = re.compile(
 )
 _LIMITS = (
     re.compile(r'"n_ctx"\s*:\s*(\d+)'),
-    re.compile(r"([\d,]*\d)(?: tokens)? (?:maximum )?context (?:length|size|window)", re.IGNORECASE),
+    re.compile(r"(\d[\d,]{0,14})(?: tokens)? (?:maximum )?context (?:length|size|window)", re.IGNORECASE),
     re.compile(
         r"(?:context[ _]?(?:length|size|window)|maximum (?:model|input|prompt|sequence|allowed) length|max_\w+_(?:len|tokens))"
-        r"[^\d\"{}]{0,40}?([\d,]*\d)",
+        r"[^\d\"{}]{0,40}?(\d[\d,]{0,14})",
         re.IGNORECASE,
     ),
-    re.compile(r"(?:limit|maximum|at most|only|<=)[^\d\"{}]{0,40}?([\d,]*\d)", re.IGNORECASE),
+    re.compile(r"(?:limit|maximum|at most|only|<=)[^\d\"{}]{0,40}?(\d[\d,]{0,14})", re.IGNORECASE),
 )
 _SMALLEST_WINDOW = 64
 """A smaller number beside such words is something else."""

@@ -57,6 +57,12 @@ class Roster:
         """The group of that name."""
         return next((group for group in self._groups if group.model.fingerprint == fingerprint), None)
 
+    async def company(self, member: Member) -> Sequence[Member]:
+        """Those that serve the same model; whoever is just being asked for his is waited for a moment."""
+        if self._asking:
+            await asyncio.wait(set(self._asking.values()), timeout=FIRST_S)
+        return next((group.members for group in self._groups if member in group.members), (member,))
+
     def ask(self, member: Member) -> asyncio.Task[None]:
         """Find out what it serves.  The task does not fail."""
         task = self._asking.get(member)

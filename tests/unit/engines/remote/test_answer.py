@@ -226,6 +226,12 @@ def test_the_code_of_an_error_is_understood_in_every_form(form: bytes) -> None:
     assert "key" in str(failure(form % b'{"code":401,"message":"no"}'))
 
 
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("error", ["context length limit " + "," * 900_000, "context length " + "1" * 900_000, "limit " * 150_000])
+def test_an_error_of_a_megabyte_is_read_in_no_time(error: str) -> None:
+    failure(event({"error": error}))
+
+
 @pytest.mark.parametrize("nothing", [b'data: {"error":null,"choices":[]}\n\n', b"data: null\n\n", b"error: null\n\n", b"event: error\n\n"])
 def test_an_error_that_is_none_is_none(nothing: bytes) -> None:
     assert text(nothing, event(choice("o")), nothing, event(choice("k", "stop")), nothing, DONE) == "ok"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import subprocess
 import sys
 import threading
 import time
@@ -233,6 +234,23 @@ async def test_a_name_service_that_hangs_holds_nobody_and_piles_nothing_up() -> 
     answered.set()
     assert await waiting == ["127.0.0.1"]
     assert await names.resolve("::1") == ["::1"]
+
+
+def test_a_name_service_that_hangs_does_not_keep_the_process_alive() -> None:
+    program = """
+import asyncio, threading
+from monkeycode_lsp.engines.remote.names import Names
+
+async def main():
+    try:
+        await asyncio.wait_for(Names(lambda _: threading.Event().wait()).resolve("slow.example"), 0.1)
+    except TimeoutError:
+        print("gave up")
+
+asyncio.run(main())
+"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60, check=True)
+    assert ended.stdout.split() == [b"gave", b"up"]
 
 
 async def test_closing_does_not_wait_for_a_name() -> None:

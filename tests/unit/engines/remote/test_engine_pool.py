@@ -228,6 +228,18 @@ async def test_another_one_answers_quietly(error: EngineError) -> None:
         assert a.n_asked == 1
 
 
+async def test_an_ask_that_fails_at_the_first_one_waits_a_moment_for_another_that_is_about_to_tell_its_model() -> None:
+    a, b = FakeServer("a"), FakeServer("b")
+    b.knows.clear()
+    async with engine(a, b) as asked:
+        await asked.ready()
+        a.error = REFUSED
+        ask = asyncio.create_task(said(asked))
+        await until(lambda: a.n_asked == 1)
+        b.knows.set()
+        assert await ask == "b!"
+
+
 async def test_who_refuses_what_others_take_is_left_out_and_told_once() -> None:
     a, b, told = FakeServer("a"), FakeServer("b"), list[str]()
     async with engine(a, b, told=told) as asked:
