@@ -17,11 +17,12 @@ from monkeycode_lsp.bench.load_report import Told
 from monkeycode_lsp.client import Client, ClientError
 from monkeycode_lsp.context import window as windows
 from monkeycode_lsp.domain import Snapshot
-from monkeycode_lsp.engines.remote import address, calls, headers, keys
+from monkeycode_lsp.engines.remote import address, calls
 from monkeycode_lsp.engines.remote.dialects.base import Call, Dialect, Identity
-from monkeycode_lsp.engines.remote.sse import EventParser
+from monkeycode_lsp.engines.remote.http import headers, keys
+from monkeycode_lsp.engines.remote.http.transport import Transport
+from monkeycode_lsp.engines.remote.stream.sse import EventParser
 from monkeycode_lsp.engines.remote.terms import Terms
-from monkeycode_lsp.engines.remote.transport import Transport
 from monkeycode_lsp.errors import EngineError, EngineUnavailableError
 
 DOCUMENT_BYTES = 14_000

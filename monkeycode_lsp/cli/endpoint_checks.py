@@ -14,9 +14,11 @@ from monkeycode_lsp.cli.endpoint_report import EndpointReport
 from monkeycode_lsp.cli.finding import Finding, State
 from monkeycode_lsp.engines import choose
 from monkeycode_lsp.engines.base import Model
-from monkeycode_lsp.engines.remote import examination, groups, proofs
+from monkeycode_lsp.engines.remote import proofs
 from monkeycode_lsp.engines.remote.endpoint import Endpoint, Limits
-from monkeycode_lsp.engines.remote.examination import Examination
+from monkeycode_lsp.engines.remote.examination import examining
+from monkeycode_lsp.engines.remote.examination.examining import Examination
+from monkeycode_lsp.engines.remote.pool import groups
 from monkeycode_lsp.errors import EngineBusyError, EngineUnavailableError, MonkeyCodeError
 
 _REACH_S = 15.0
@@ -88,7 +90,7 @@ async def _ask(settings: config.Config, endpoint: config.Endpoint, *, measure: b
             answer, base=asked.address.base, name=asked.model, model=model, inserts=asked.terms.may_insert, said=tuple(said)
         )
         if measure:
-            found = await examination.examine(asked, template=settings.template, within_s=_EXAMINE_S)
+            found = await examining.examine(asked, template=settings.template, within_s=_EXAMINE_S)
             answer = msgspec.structs.replace(answer, examined=found)
     except MonkeyCodeError as exc:
         answer = msgspec.structs.replace(answer, error=exc)

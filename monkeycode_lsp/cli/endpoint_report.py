@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from monkeycode_lsp.engines.remote.examination import Examination
+from monkeycode_lsp.engines.remote.examination.examining import Examination
 
 
 class EndpointReport(msgspec.Struct, frozen=True):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from monkeycode_lsp.cli.finding import Finding, State
-from monkeycode_lsp.engines.remote.examination import Examination, Line
-from monkeycode_lsp.engines.remote.filling import Filling
-from monkeycode_lsp.engines.remote.pace import Pace
+from monkeycode_lsp.engines.remote.examination.examining import Examination, Line
+from monkeycode_lsp.engines.remote.examination.filling import Filling
+from monkeycode_lsp.engines.remote.examination.pace import Pace
 
 _CLOCK_S = 60.0
 _CERTIFICATE_DAYS = 14

@@ -11,8 +11,9 @@ from monkeycode_lsp import config
 from monkeycode_lsp.engines.local.host import control, registry
 from monkeycode_lsp.engines.local.managed import library as managed_library
 from monkeycode_lsp.engines.local.managed.engine import ManagedEngine
-from monkeycode_lsp.engines.remote import examination, proofs
+from monkeycode_lsp.engines.remote import proofs
 from monkeycode_lsp.engines.remote.endpoint import Endpoint, Limits
+from monkeycode_lsp.engines.remote.examination import examining
 
 pytestmark = [
     pytest.mark.model,
@@ -47,7 +48,7 @@ async def examined(serving, **settings):
         proved=proofs.unproved,
     )
     try:
-        return await examination.examine(endpoint, template="auto", within_s=PATIENCE_S)
+        return await examining.examine(endpoint, template="auto", within_s=PATIENCE_S)
     finally:
         await endpoint.aclose()
 

@@ -19,14 +19,15 @@ import msgspec
 from monkeycode_lsp import config, threads
 from monkeycode_lsp.domain import Chunk, Prompt
 from monkeycode_lsp.engines.base import Model
-from monkeycode_lsp.engines.remote import address, calls, headers, keys, proofs, refusal
-from monkeycode_lsp.engines.remote.answer import Answer
+from monkeycode_lsp.engines.remote import address, calls, proofs, refusal
 from monkeycode_lsp.engines.remote.backoff import Backoff
 from monkeycode_lsp.engines.remote.dialects.base import Fetch, Identity
-from monkeycode_lsp.engines.remote.head import Head
+from monkeycode_lsp.engines.remote.http import headers, keys
+from monkeycode_lsp.engines.remote.http.head import Head
 from monkeycode_lsp.engines.remote.loading import Loading
-from monkeycode_lsp.engines.remote.relay import Relay
 from monkeycode_lsp.engines.remote.slots import Slots
+from monkeycode_lsp.engines.remote.stream.answer import Answer
+from monkeycode_lsp.engines.remote.stream.relay import Relay
 from monkeycode_lsp.engines.remote.terms import Notify, Terms
 from monkeycode_lsp.errors import (
     ContextOverflowError,
@@ -38,8 +39,8 @@ from monkeycode_lsp.errors import (
 )
 
 if TYPE_CHECKING:
-    from monkeycode_lsp.engines.remote.reply import Reply
-    from monkeycode_lsp.engines.remote.transport import Transport
+    from monkeycode_lsp.engines.remote.http.reply import Reply
+    from monkeycode_lsp.engines.remote.http.transport import Transport
 
 GRACE_S = 0.25
 """How long the end of a stream may take once the answer is whole: usage, `[DONE]`, the last empty piece."""
@@ -89,7 +90,9 @@ class Endpoint:
         self.address = address.parse(settings.url)
         self._terms = Terms(settings, self.address, notify)
         self._key = keys.given(settings, environ, notify)
-        self._where = refusal.Where(self.address.base, settings.model, has_key=bool(self._key or settings.api_keyring or self.address.credentials))
+        self._where = refusal.Where(
+            self.address.base, settings.model, has_key=bool(self._key or settings.api_keyring or self.address.credentials)
+        )
         self._transport: Transport | None = None
         self._identity: Identity | None = None
         self._limit_tokens: int | None = None
@@ -305,8 +308,8 @@ class Endpoint:
         return self._transport
 
     def _connect(self, key: str) -> Transport:
-        from monkeycode_lsp.engines.remote import tls  # noqa: PLC0415 - reads the list of public authorities
-        from monkeycode_lsp.engines.remote.transport import Transport  # noqa: PLC0415 - imports the HTTP library: slow, so only when needed and on a thread
+        from monkeycode_lsp.engines.remote.http import tls  # noqa: PLC0415 - reads the list of public authorities
+        from monkeycode_lsp.engines.remote.http.transport import Transport  # noqa: PLC0415 - imports the HTTP library: slow, so only when needed and on a thread
 
         return Transport(
             self.address,

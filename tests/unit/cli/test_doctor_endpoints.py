@@ -12,9 +12,9 @@ from monkeycode_lsp import prompt
 from monkeycode_lsp.cli import endpoint_report, endpoint_words
 from monkeycode_lsp.cli.finding import State
 from monkeycode_lsp.engines.remote import proofs
-from monkeycode_lsp.engines.remote.examination import Examination, Line
-from monkeycode_lsp.engines.remote.filling import Attempt, Filling
-from monkeycode_lsp.engines.remote.pace import Pace
+from monkeycode_lsp.engines.remote.examination.examining import Examination, Line
+from monkeycode_lsp.engines.remote.examination.filling import Attempt, Filling
+from monkeycode_lsp.engines.remote.examination.pace import Pace
 from monkeycode_lsp.errors import EngineUnavailableError
 from tests.certificates import Authority
 from tests.servers import CompletionServer, hold, status, unused_port

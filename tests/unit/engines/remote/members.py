@@ -12,7 +12,7 @@ from monkeycode_lsp.domain import Chunk, Finish, Prompt
 from monkeycode_lsp.engines.base import Model
 from monkeycode_lsp.engines.remote.backoff import Backoff
 from monkeycode_lsp.engines.remote.engine import RemoteEngine
-from monkeycode_lsp.engines.remote.member import Member
+from monkeycode_lsp.engines.remote.pool.member import Member
 from monkeycode_lsp.errors import EngineBusyError, EngineError, EngineUnavailableError
 from monkeycode_lsp.prompt import FAMILIES
 

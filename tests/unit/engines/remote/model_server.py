@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from email.utils import formatdate
 from typing import Any
 
-from monkeycode_lsp.engines.remote.holes import HOLES
+from monkeycode_lsp.engines.remote.examination.holes import HOLES
 from tests.servers import DONE, CompletionServer, Exchange, Script, choice, event
 
 QWEN = "qwen2.5-coder"

@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from monkeycode_lsp import config
-from monkeycode_lsp.engines.remote import address, dialects, headers
+from monkeycode_lsp.engines.remote import address, dialects
+from monkeycode_lsp.engines.remote.http import headers
 from monkeycode_lsp.errors import EngineUnavailableError
 
 

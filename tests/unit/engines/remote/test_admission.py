@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monkeycode_lsp.domain import Priority
-from monkeycode_lsp.engines.remote import admission
-from monkeycode_lsp.engines.remote.admission import Admission, Place, Request
+from monkeycode_lsp.engines.remote.pool import admission
+from monkeycode_lsp.engines.remote.pool.admission import Admission, Place, Request
 from monkeycode_lsp.errors import EngineBusyError, EngineUnavailableError
 from tests.unit.engines.remote import asking, members
 from tests.unit.engines.remote.members import Clock

@@ -11,10 +11,10 @@ import pytest
 
 from monkeycode_lsp.domain import Chunk, Finish, Usage
 from monkeycode_lsp.engines.remote import refusal
-from monkeycode_lsp.engines.remote.answer import MAX_ANSWER, Answer
 from monkeycode_lsp.engines.remote.dialects.base import Dialect, Piece
 from monkeycode_lsp.engines.remote.dialects.llama_server import LlamaServer
 from monkeycode_lsp.engines.remote.dialects.openai import OpenAI
+from monkeycode_lsp.engines.remote.stream.answer import MAX_ANSWER, Answer
 from monkeycode_lsp.errors import ContextOverflowError, EngineBusyError, EngineError, EngineRefusedError, StreamBrokenError
 from tests.servers import DONE, choice, event
 

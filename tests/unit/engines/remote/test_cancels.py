@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from monkeycode_lsp.engines.remote import address
-from monkeycode_lsp.engines.remote.names import Names
-from monkeycode_lsp.engines.remote.transport import Transport
+from monkeycode_lsp.engines.remote.http.names import Names
+from monkeycode_lsp.engines.remote.http.transport import Transport
 from tests.servers import BlackHole, CompletionServer, Exchange, Script, hold, reply
 
 CLOSED_WITHIN_S = 0.2
@@ -239,7 +239,7 @@ async def test_a_name_service_that_hangs_holds_nobody_and_piles_nothing_up() -> 
 def test_a_name_service_that_hangs_does_not_keep_the_process_alive() -> None:
     program = """
 import asyncio, threading
-from monkeycode_lsp.engines.remote.names import Names
+from monkeycode_lsp.engines.remote.http.names import Names
 
 async def main():
     try:

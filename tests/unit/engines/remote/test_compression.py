@@ -12,9 +12,9 @@ from contextlib import aclosing
 import pytest
 
 from monkeycode_lsp.engines.remote import address
-from monkeycode_lsp.engines.remote.reply import MAX_BODY_BYTES
-from monkeycode_lsp.engines.remote.transport import Transport
-from monkeycode_lsp.engines.remote.unpacking import Unpacking
+from monkeycode_lsp.engines.remote.http.reply import MAX_BODY_BYTES
+from monkeycode_lsp.engines.remote.http.transport import Transport
+from monkeycode_lsp.engines.remote.http.unpacking import Unpacking
 from monkeycode_lsp.errors import EngineUnavailableError, StreamBrokenError
 from tests.servers import DONE, CompletionServer, Exchange, choice, event
 from tests.unit.engines.remote import asking

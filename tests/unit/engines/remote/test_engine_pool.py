@@ -13,9 +13,9 @@ import pytest
 
 from monkeycode_lsp import config
 from monkeycode_lsp.domain import Priority, Prompt
-from monkeycode_lsp.engines.remote import probing, roster
 from monkeycode_lsp.engines.remote.engine import RemoteEngine
-from monkeycode_lsp.engines.remote.member import Standing
+from monkeycode_lsp.engines.remote.pool import probing, roster
+from monkeycode_lsp.engines.remote.pool.member import Standing
 from monkeycode_lsp.errors import (
     ContextOverflowError,
     EngineBusyError,

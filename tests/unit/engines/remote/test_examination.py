@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from monkeycode_lsp import config, prompt
-from monkeycode_lsp.engines.remote import examination, holes, proofs
+from monkeycode_lsp.engines.remote import proofs
 from monkeycode_lsp.engines.remote.endpoint import Endpoint, Limits
-from monkeycode_lsp.engines.remote.examination import Examination
+from monkeycode_lsp.engines.remote.examination import examining
+from monkeycode_lsp.engines.remote.examination.examining import Examination, holes
 from tests.certificates import Authority
 from tests.fakes import chat, deepseek, llama_server, mistral, ollama, openai, sglang, tensorrt_llm, vllm
 from tests.servers import CompletionServer, hold, status
@@ -53,7 +54,7 @@ async def examined(
     server: CompletionServer, *, template: str | config.Template = "auto", within_s: float = 30, **settings: Any
 ) -> Examination:
     async with server, endpoint(server.url, **settings) as asked:
-        return await examination.examine(asked, template=template, within_s=within_s)
+        return await examining.examine(asked, template=template, within_s=within_s)
 
 
 @pytest.mark.parametrize(("fake", "settings", "api", "stops", "takes_markers"), FAKES, ids=[case[2] for case in FAKES])

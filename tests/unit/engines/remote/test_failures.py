@@ -8,8 +8,8 @@ from contextlib import aclosing
 
 import pytest
 
-from monkeycode_lsp.engines.remote import relay
 from monkeycode_lsp.engines.remote.engine import RemoteEngine
+from monkeycode_lsp.engines.remote.stream import relay
 from monkeycode_lsp.errors import EngineBusyError, EngineError, EngineUnavailableError, StreamBrokenError
 from tests.servers import BlackHole, CompletionServer, Exchange, hold, reply, status, unused_port
 from tests.unit.engines.remote import asking

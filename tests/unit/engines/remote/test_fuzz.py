@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from monkeycode_lsp import config
 from monkeycode_lsp.domain import Chunk
 from monkeycode_lsp.engines.remote import dialects, refusal
-from monkeycode_lsp.engines.remote.answer import Answer
 from monkeycode_lsp.engines.remote.dialects.base import Dialect
+from monkeycode_lsp.engines.remote.stream.answer import Answer
 from monkeycode_lsp.errors import EngineError
 from tests.servers import choice
 

@@ -12,7 +12,7 @@ import httpcore2 as httpcore
 import pytest
 
 from monkeycode_lsp import config
-from monkeycode_lsp.engines.remote import failures, headers, keys
+from monkeycode_lsp.engines.remote.http import failures, headers, keys
 from monkeycode_lsp.errors import EngineUnavailableError
 from tests.servers import CompletionServer
 from tests.unit.engines.remote import asking

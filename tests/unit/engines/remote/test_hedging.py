@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from monkeycode_lsp.engines.remote import hedging
+from monkeycode_lsp.engines.remote.pool import hedging
 from tests.unit.engines.remote import members
 
 

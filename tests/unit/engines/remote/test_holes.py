@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from monkeycode_lsp.engines.remote import holes
-from monkeycode_lsp.engines.remote.holes import HOLES
+from monkeycode_lsp.engines.remote.examination import holes
+from monkeycode_lsp.engines.remote.examination.holes import HOLES
 from monkeycode_lsp.prompt.families import QWEN
 
 AREA, TOTAL, SQUARE = HOLES

@@ -12,8 +12,9 @@ from pathlib import Path
 import h2.errors
 import pytest
 
-from monkeycode_lsp.engines.remote import address, tls
-from monkeycode_lsp.engines.remote.transport import Transport
+from monkeycode_lsp.engines.remote import address
+from monkeycode_lsp.engines.remote.http import tls
+from monkeycode_lsp.engines.remote.http.transport import Transport
 from monkeycode_lsp.errors import EngineUnavailableError, StreamBrokenError
 from tests import servers
 from tests.certificates import Authority
@@ -298,7 +299,7 @@ async def test_an_answer_before_the_end_of_the_request_is_taken(connected) -> No
 
 
 async def test_a_connection_that_went_silent_is_not_asked_again(connected, monkeypatch) -> None:
-    from monkeycode_lsp.engines.remote import http2  # noqa: PLC0415 - as late as the product does
+    from monkeycode_lsp.engines.remote.http import http2  # noqa: PLC0415 - as late as the product does
 
     monkeypatch.setattr(http2, "QUIET_S", 0.0)
     server, transport = await connected(hold, reply(b"ok"), hold, reply(b"ok"))

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monkeycode_lsp.engines.remote.latency import N_ENOUGH, N_KEPT, Latencies
+from monkeycode_lsp.engines.remote.pool.latency import N_ENOUGH, N_KEPT, Latencies
 
 
 def of(times: list[float]) -> Latencies:

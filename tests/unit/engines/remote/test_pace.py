@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from monkeycode_lsp.domain import Chunk, Finish, Prompt, Usage
-from monkeycode_lsp.engines.remote import pace
+from monkeycode_lsp.engines.remote.examination import pace
 
 
 class Timed:

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monkeycode_lsp.engines.base import Model
-from monkeycode_lsp.engines.remote import groups, pool
 from monkeycode_lsp.engines.remote.backoff import Backoff
-from monkeycode_lsp.engines.remote.member import LEFT_OUT_S, Member, Standing
+from monkeycode_lsp.engines.remote.pool import choice, groups
+from monkeycode_lsp.engines.remote.pool.member import LEFT_OUT_S, Member, Standing
 from monkeycode_lsp.errors import EngineRefusedError, EngineUnavailableError
 from monkeycode_lsp.prompt import FAMILIES
 from tests.unit.engines.remote.members import Clock
@@ -36,7 +36,7 @@ def give(members: list[Member], n_asks: int, **how: Any) -> Counter[str]:
     """One ask after the other."""
     given_to: Counter[str] = Counter()
     for _ in range(n_asks):
-        chosen = pool.choose(members, limit=5, **how)
+        chosen = choice.choose(members, limit=5, **how)
         assert chosen is not None
         chosen.n_served += 1
         given_to[chosen.base] += 1
@@ -51,23 +51,23 @@ def test_weights_share_the_work_of_an_idle_pool() -> None:
 def test_who_has_least_to_do_for_its_weight_gets_the_next_ask() -> None:
     a, b = made("a", weight=2), made("b")
     a.n_asked, b.n_asked = 3, 1
-    assert pool.choose([a, b], limit=5) is b
+    assert choice.choose([a, b], limit=5) is b
     a.n_asked, b.n_asked = 3, 2
-    assert pool.choose([a, b], limit=5) is a
+    assert choice.choose([a, b], limit=5) is a
 
 
 def test_a_document_stays_where_its_text_is_cached_while_that_one_is_not_overloaded() -> None:
     a, b = made("a"), made("b")
     a.n_asked, a.n_served = 2, 30
-    assert pool.choose([a, b], limit=5, preferred=a) is a
+    assert choice.choose([a, b], limit=5, preferred=a) is a
     a.n_asked = 3
-    assert pool.choose([a, b], limit=5, preferred=a) is b
+    assert choice.choose([a, b], limit=5, preferred=a) is b
 
 
 def test_one_document_alone_is_shared_too_in_long_turns() -> None:
     members, preferred, turns = [made("a", weight=2), made("b")], None, []
     for _ in range(600):
-        chosen = pool.choose(members, limit=5, preferred=preferred)
+        chosen = choice.choose(members, limit=5, preferred=preferred)
         assert chosen is not None
         turns.append(chosen.base)
         chosen.n_served += 1
@@ -79,39 +79,39 @@ def test_one_document_alone_is_shared_too_in_long_turns() -> None:
 def test_a_document_leaves_a_server_that_failed() -> None:
     a, b = made("a"), made("b")
     a.failed(DEAD)
-    assert pool.choose([a, b], limit=5, preferred=a) is b
+    assert choice.choose([a, b], limit=5, preferred=a) is b
 
 
 def test_full_and_resting_ones_are_not_asked() -> None:
     clock = Clock()
     a, b = made("a", clock), made("b", clock)
     a.n_asked = 5
-    assert pool.choose([a, b], limit=5) is b
+    assert choice.choose([a, b], limit=5) is b
     b.server.backoff.failed(DEAD, slow=True)
-    assert pool.choose([a, b], limit=5) is None
-    assert pool.usable([a, b]) == [a]
+    assert choice.choose([a, b], limit=5) is None
+    assert choice.usable([a, b]) == [a]
     clock.now += 10
-    assert pool.choose([a, b], limit=5) is b
+    assert choice.choose([a, b], limit=5) is b
 
 
 def test_nothing_is_risked_on_a_suspect_while_a_trusted_one_is_only_full() -> None:
     a, b = made("a"), made("b")
     a.failed(DEAD)
     b.n_asked = 5
-    assert pool.choose([a, b], limit=5) is None
+    assert choice.choose([a, b], limit=5) is None
 
 
 def test_one_ask_at_a_time_is_risked_on_a_suspect() -> None:
     a, b = made("a"), made("b")
     a.failed(DEAD)
     b.failed(DEAD)
-    assert pool.choose([a, b], limit=5) is a
+    assert choice.choose([a, b], limit=5) is a
     a.n_asked = 1
-    assert pool.choose([a, b], limit=5) is b
+    assert choice.choose([a, b], limit=5) is b
     b.n_asked = 1
-    assert pool.choose([a, b], limit=5) is None
+    assert choice.choose([a, b], limit=5) is None
     assert a.answered()
-    assert pool.choose([a, b], limit=5) is a
+    assert choice.choose([a, b], limit=5) is a
 
 
 def test_one_that_refuses_what_others_take_is_the_last_choice_for_a_while() -> None:
@@ -119,8 +119,8 @@ def test_one_that_refuses_what_others_take_is_the_last_choice_for_a_while() -> N
     a, b = made("a", clock), made("b", clock)
     a.leave_out(REFUSED)
     b.failed(DEAD)
-    assert pool.choose([a, b], limit=5) is b
-    assert pool.choose([a, b], limit=5, avoid=[b]) is a
+    assert choice.choose([a, b], limit=5) is b
+    assert choice.choose([a, b], limit=5, avoid=[b]) is a
     clock.now += LEFT_OUT_S
     assert a.standing is Standing.SUSPECT
 
@@ -129,10 +129,10 @@ def test_one_that_refuses_what_others_take_is_the_last_choice_for_a_while() -> N
 @pytest.mark.parametrize("names", ["a", "ab"])
 def test_what_nobody_waits_for_leaves_the_last_place_free(limit: int, n_background: int, names: str) -> None:
     members = [made(name) for name in names]
-    while (chosen := pool.choose(members, limit=limit, urgent=False)) is not None:
+    while (chosen := choice.choose(members, limit=limit, urgent=False)) is not None:
         chosen.n_asked += 1
     assert [member.n_asked for member in members] == [n_background] * len(members)
-    assert (pool.choose(members, limit=limit) is None) == (limit == 1)
+    assert (choice.choose(members, limit=limit) is None) == (limit == 1)
 
 
 def test_one_that_was_away_does_not_get_everything_when_it_comes_back() -> None:
@@ -140,17 +140,17 @@ def test_one_that_was_away_does_not_get_everything_when_it_comes_back() -> None:
     a.failed(DEAD)
     give([a, b], 1_000)
     a.came_back()
-    pool.catch_up(a, [a, b])
+    choice.catch_up(a, [a, b])
     assert give([a, b], 20) == {"a": 10, "b": 10}
 
 
 def test_the_error_of_a_pool_is_its_first_members() -> None:
     a, b = made("a"), made("b")
     b.failed(DEAD)
-    assert pool.unusable([a, b]) is DEAD
+    assert choice.unusable([a, b]) is DEAD
     a.failed(REFUSED)
-    assert pool.unusable([a, b]) is REFUSED
-    assert "remote.endpoints" in str(pool.unusable([made("c")]))
+    assert choice.unusable([a, b]) is REFUSED
+    assert "remote.endpoints" in str(choice.unusable([made("c")]))
 
 
 def test_a_long_silence_makes_a_server_suspect_and_a_short_one_does_not() -> None:
@@ -180,7 +180,7 @@ def test_two_silences_in_a_row_that_are_longer_than_usual_make_a_server_suspect(
 
 
 def test_documents_are_forgotten_when_there_are_many() -> None:
-    sessions, a = pool.Sessions(), made("a")
+    sessions, a = choice.Sessions(), made("a")
     for number in range(2_000):
         sessions.served(f"s{number}", a)
         sessions.served("often", a)
@@ -206,11 +206,11 @@ def test_a_choice_never_breaks_a_limit_and_finds_a_place_if_there_is_one(data: s
                 member.leave_out(REFUSED)
         members.append(member)
     urgent, preferred = data.draw(st.booleans()), data.draw(st.sampled_from([None, *members]))
-    chosen = pool.choose(members, limit=4, urgent=urgent, preferred=preferred)
+    chosen = choice.choose(members, limit=4, urgent=urgent, preferred=preferred)
     if chosen is None:
         assert all(
             member.n_asked >= (1 if member.standing is not Standing.GOOD and len(members) > 1 else 4 if urgent else 3)
-            for member in pool.usable(members)
+            for member in choice.usable(members)
         )
     else:
         assert chosen.n_asked < (4 if urgent else 3)

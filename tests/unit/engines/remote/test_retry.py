@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monkeycode_lsp.engines.remote import retry
-from monkeycode_lsp.engines.remote.retry import Tried
+from monkeycode_lsp.engines.remote.pool import retry
+from monkeycode_lsp.engines.remote.pool.retry import Tried
 from monkeycode_lsp.errors import (
     ContextOverflowError,
     EngineBusyError,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monkeycode_lsp.engines.remote.sse import EventParser, EventTooLongError, LostEventError
+from monkeycode_lsp.engines.remote.stream.sse import EventParser, EventTooLongError, LostEventError
 
 
 def events(*pieces: bytes) -> list[bytes]:

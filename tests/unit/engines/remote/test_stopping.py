@@ -5,7 +5,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monkeycode_lsp.engines.remote.stopping import StopStrings
+from monkeycode_lsp.engines.remote.stream.stopping import StopStrings
 
 
 def through(stops: list[str], *pieces: str) -> tuple[str, bool]:

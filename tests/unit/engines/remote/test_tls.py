@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from monkeycode_lsp import config
-from monkeycode_lsp.engines.remote import address, tls
-from monkeycode_lsp.engines.remote.transport import Transport
+from monkeycode_lsp.engines.remote import address
+from monkeycode_lsp.engines.remote.http import tls
+from monkeycode_lsp.engines.remote.http.transport import Transport
 from monkeycode_lsp.errors import EngineError, EngineUnavailableError, StreamBrokenError
 from tests.certificates import Authority
 from tests.servers import CompletionServer

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from monkeycode_lsp.engines.remote import address, proxy, tls
-from monkeycode_lsp.engines.remote.transport import Transport
+from monkeycode_lsp.engines.remote import address
+from monkeycode_lsp.engines.remote.http import proxy, tls
+from monkeycode_lsp.engines.remote.http.transport import Transport
 from monkeycode_lsp.errors import EngineUnavailableError
 from tests.certificates import Authority
 from tests.http2_server import Http2Server

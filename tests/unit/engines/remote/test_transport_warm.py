@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from monkeycode_lsp.engines.remote import address, tls
-from monkeycode_lsp.engines.remote.transport import Transport
+from monkeycode_lsp.engines.remote import address
+from monkeycode_lsp.engines.remote.http import tls
+from monkeycode_lsp.engines.remote.http.transport import Transport
 from tests.certificates import Authority
 from tests.http2_server import Http2Server
 from tests.http2_server import reply as http2_reply

@@ -14,13 +14,14 @@ import msgspec
 
 from monkeycode_lsp import config, prompt
 from monkeycode_lsp.engines.base import Model
-from monkeycode_lsp.engines.remote import filling, pace, proofs, stop_limit
+from monkeycode_lsp.engines.remote import proofs
 from monkeycode_lsp.engines.remote.endpoint import Endpoint
-from monkeycode_lsp.engines.remote.filling import Filling
-from monkeycode_lsp.engines.remote.head import Head
-from monkeycode_lsp.engines.remote.pace import Pace
+from monkeycode_lsp.engines.remote.examination import filling, pace, stop_limit
+from monkeycode_lsp.engines.remote.examination.filling import Filling
+from monkeycode_lsp.engines.remote.examination.pace import Pace
+from monkeycode_lsp.engines.remote.examination.stop_limit import StopLimit
+from monkeycode_lsp.engines.remote.http.head import Head
 from monkeycode_lsp.engines.remote.proofs import Proof
-from monkeycode_lsp.engines.remote.stop_limit import StopLimit
 from monkeycode_lsp.errors import MonkeyCodeError
 from monkeycode_lsp.prompt import Family
 

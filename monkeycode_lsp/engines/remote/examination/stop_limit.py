@@ -8,7 +8,7 @@ from typing import Any, Literal
 import msgspec
 
 from monkeycode_lsp.engines.remote.dialects.base import Call, Dialect
-from monkeycode_lsp.engines.remote.head import Head
+from monkeycode_lsp.engines.remote.http.head import Head
 
 Ask = Callable[[str, bytes | None], Awaitable[Head]]
 """POST a body to a path, and read the answer to its end."""

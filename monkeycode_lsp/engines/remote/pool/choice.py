@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Sequence
 
-from monkeycode_lsp.engines.remote.member import Member, Standing
+from monkeycode_lsp.engines.remote.pool.member import Member, Standing
 from monkeycode_lsp.errors import EngineError, EngineUnavailableError
 
 _LOYALTY = 2.0

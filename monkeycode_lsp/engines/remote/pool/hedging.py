@@ -8,7 +8,7 @@ from __future__ import annotations
 import ipaddress
 from typing import Literal
 
-from monkeycode_lsp.engines.remote.member import Member
+from monkeycode_lsp.engines.remote.pool.member import Member
 
 SHARE = 0.1
 """Of the asks that somebody waits for."""

@@ -13,7 +13,7 @@ import msgspec
 from monkeycode_lsp import config
 from monkeycode_lsp.engines.base import Model
 from monkeycode_lsp.engines.remote.address import Address
-from monkeycode_lsp.engines.remote.member import Member
+from monkeycode_lsp.engines.remote.pool.member import Member
 from monkeycode_lsp.prompt import Family
 
 

@@ -15,9 +15,9 @@ import h11
 import httpcore2 as httpcore
 import msgspec
 
-from monkeycode_lsp.engines.remote.names import Names
-from monkeycode_lsp.engines.remote.proxy import Proxy
-from monkeycode_lsp.engines.remote.wires import Wire
+from monkeycode_lsp.engines.remote.http.names import Names
+from monkeycode_lsp.engines.remote.http.proxy import Proxy
+from monkeycode_lsp.engines.remote.http.wires import Wire
 
 _STAGGER_S = 0.25
 """How long an address of a name is tried alone before the next is tried beside it."""

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Callable
 
 from monkeycode_lsp.domain import Chunk, Prompt
-from monkeycode_lsp.engines.remote.admission import Place
+from monkeycode_lsp.engines.remote.pool.admission import Place
 from monkeycode_lsp.errors import EngineError, EngineRefusedError, StreamBrokenError
 
 

@@ -14,15 +14,15 @@ from urllib.parse import quote, urlsplit
 
 import httpcore2 as httpcore
 
-from monkeycode_lsp.engines.remote import proxy, tls
 from monkeycode_lsp.engines.remote.address import Address
-from monkeycode_lsp.engines.remote.failures import CONNECT_S, translated
-from monkeycode_lsp.engines.remote.network import Network, Route
-from monkeycode_lsp.engines.remote.reply import Reply, Response
+from monkeycode_lsp.engines.remote.http import proxy, tls
+from monkeycode_lsp.engines.remote.http.failures import CONNECT_S, translated
+from monkeycode_lsp.engines.remote.http.network import Network, Route
+from monkeycode_lsp.engines.remote.http.reply import Reply, Response
 from monkeycode_lsp.errors import EngineUnavailableError
 
 if TYPE_CHECKING:
-    from monkeycode_lsp.engines.remote.http2 import Session
+    from monkeycode_lsp.engines.remote.http.http2 import Session
 
 KEEP_ALIVE_S = 50.0
 """Shorter than the minute of common proxies and balancers.  A server that closes sooner is noticed at once."""
@@ -133,7 +133,7 @@ class Transport:
 
     async def _session(self) -> Session | None:
         """An HTTP/2 connection with room for one more request; None if the server does not speak it."""
-        from monkeycode_lsp.engines.remote.http2 import Session  # noqa: PLC0415 - needs an optional package
+        from monkeycode_lsp.engines.remote.http.http2 import Session  # noqa: PLC0415 - needs an optional package
 
         async with self._connecting:
             await self._tidy()

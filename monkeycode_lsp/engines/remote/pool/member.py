@@ -10,7 +10,7 @@ from typing import Protocol
 from monkeycode_lsp.domain import Chunk, Prompt
 from monkeycode_lsp.engines.base import Model
 from monkeycode_lsp.engines.remote.backoff import Backoff
-from monkeycode_lsp.engines.remote.latency import Latencies
+from monkeycode_lsp.engines.remote.pool.latency import Latencies
 from monkeycode_lsp.errors import EngineError
 
 LEFT_OUT_S = 60.0

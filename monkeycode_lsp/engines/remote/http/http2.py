@@ -21,7 +21,7 @@ import h2.settings
 import httpcore2 as httpcore
 from h2.errors import ErrorCodes
 
-from monkeycode_lsp.engines.remote.wires import Wire
+from monkeycode_lsp.engines.remote.http.wires import Wire
 
 _WINDOW = 1_048_576
 """Bytes of one answer that the server may send before we have read any."""

@@ -13,7 +13,7 @@ import msgspec
 
 from monkeycode_lsp import prompt
 from monkeycode_lsp.domain import Chunk, Prompt, Sampling
-from monkeycode_lsp.engines.remote import holes
+from monkeycode_lsp.engines.remote.examination import holes
 from monkeycode_lsp.engines.remote.proofs import Order, in_order
 from monkeycode_lsp.prompt import Family
 

@@ -12,8 +12,8 @@ from collections.abc import Callable, Collection, Sequence
 import msgspec
 
 from monkeycode_lsp.domain import Priority, Prompt
-from monkeycode_lsp.engines.remote import pool
-from monkeycode_lsp.engines.remote.member import Member
+from monkeycode_lsp.engines.remote.pool import choice
+from monkeycode_lsp.engines.remote.pool.member import Member
 from monkeycode_lsp.errors import EngineBusyError
 
 _CLASS_GAP = 0.2
@@ -98,7 +98,7 @@ class Admission:
         self._longest_s = longest_s
         self._clock = clock
         self._line: list[_Waiter] = []
-        self.sessions = pool.Sessions()
+        self.sessions = choice.Sessions()
 
     def __len__(self) -> int:
         """How many wait."""
@@ -110,7 +110,7 @@ class Admission:
         `is_due`: it has waited so long that it may have the last place too, even if nobody waits for its answer.
         """
         several = len(asked.members) > 1
-        member = pool.choose(
+        member = choice.choose(
             asked.members,
             limit=self._limit,
             urgent=asked.urgent or is_due,
@@ -126,7 +126,7 @@ class Admission:
     def spare(self, asked: Request, first: Member, may_have: Callable[[Member], bool]) -> Member | None:
         """A member beside the first one with a place that is free, for the same ask."""
         others = [member for member in asked.members if member is not first and member.is_good and may_have(member)]
-        return pool.choose(others, limit=self._limit) if others else None
+        return choice.choose(others, limit=self._limit) if others else None
 
     def occupy(self, member: Member) -> Place:
         """A place at this member, which was found free in the same step."""
@@ -136,8 +136,8 @@ class Admission:
 
     async def wait(self, asked: Request, until: float, avoid: Collection[Member] = ()) -> Place:
         """A place as soon as it is this ask's turn, until that time of the clock.  Raises an `EngineError`."""
-        if not pool.usable(asked.members, avoid):
-            raise pool.unusable(asked.members)
+        if not choice.usable(asked.members, avoid):
+            raise choice.unusable(asked.members)
         future: asyncio.Future[Place | None] = asyncio.get_running_loop().create_future()
         waiter = _Waiter(asked, avoid, turn(asked, at=self._clock(), longest_s=self._longest_s), future)
         bisect.insort(self._line, waiter, key=lambda other: other.due)
@@ -154,7 +154,7 @@ class Admission:
             if place is None and future.done() and not future.cancelled() and (given := future.result()) is not None:
                 given.release()
         if place is None:
-            raise pool.unusable(asked.members)
+            raise choice.unusable(asked.members)
         return place
 
     def changed(self) -> None:
@@ -171,7 +171,7 @@ class Admission:
             if alike in in_vain:
                 continue
             place = self.take(waiter.asked, waiter.avoid, is_due=is_due)
-            if place is not None or not pool.usable(waiter.asked.members, waiter.avoid):
+            if place is not None or not choice.usable(waiter.asked.members, waiter.avoid):
                 self._line.remove(waiter)
                 waiter.future.set_result(place)
             elif not waiter.avoid:

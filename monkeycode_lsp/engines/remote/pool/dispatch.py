@@ -12,11 +12,11 @@ from contextlib import suppress
 
 from monkeycode_lsp import config
 from monkeycode_lsp.domain import Chunk, Prompt
-from monkeycode_lsp.engines.remote import admission, hedging, pool, retry
-from monkeycode_lsp.engines.remote.attempt import Attempt, Races
-from monkeycode_lsp.engines.remote.member import Member, Standing
-from monkeycode_lsp.engines.remote.probing import Prober
-from monkeycode_lsp.engines.remote.roster import Roster
+from monkeycode_lsp.engines.remote.pool import admission, choice, hedging, retry
+from monkeycode_lsp.engines.remote.pool.attempt import Attempt, Races
+from monkeycode_lsp.engines.remote.pool.member import Member, Standing
+from monkeycode_lsp.engines.remote.pool.probing import Prober
+from monkeycode_lsp.engines.remote.pool.roster import Roster
 from monkeycode_lsp.errors import ContextOverflowError, EngineBusyError, EngineError, EngineRefusedError, EngineUnavailableError
 
 
@@ -103,7 +103,7 @@ class Dispatcher:
 
     def came_back(self, member: Member, members: Sequence[Member]) -> None:
         """It is trusted again: who waits may go to it."""
-        pool.catch_up(member, members)
+        choice.catch_up(member, members)
         self.admission.changed()
 
     async def aclose(self) -> None:
@@ -160,10 +160,10 @@ class Dispatcher:
 
     async def _next(self, error: EngineError, course: Course) -> float | None:
         """Seconds until the next try; None: it is over."""
-        others = pool.usable(course.asked.members, course.avoid)
+        others = choice.usable(course.asked.members, course.avoid)
         if not others:  # in the first moments of a session another one may be about to tell its model
             course.widen(await self._roster.company(course.asked.members[0]))
-            others = pool.usable(course.asked.members, course.avoid)
+            others = choice.usable(course.asked.members, course.avoid)
         if self._is_closed:
             return None
         members = course.asked.members

@@ -15,8 +15,8 @@ import msgspec
 from monkeycode_lsp.domain import Chunk, Finish, Usage
 from monkeycode_lsp.engines.remote import refusal
 from monkeycode_lsp.engines.remote.dialects.base import Dialect, Piece
-from monkeycode_lsp.engines.remote.sse import BOM, MAX_EVENT_BYTES, EventParser, EventTooLongError, LostEventError
-from monkeycode_lsp.engines.remote.stopping import StopStrings
+from monkeycode_lsp.engines.remote.stream.sse import BOM, MAX_EVENT_BYTES, EventParser, EventTooLongError, LostEventError
+from monkeycode_lsp.engines.remote.stream.stopping import StopStrings
 from monkeycode_lsp.errors import EngineError, EngineRefusedError, StreamBrokenError
 
 logger = logging.getLogger(__name__)

@@ -8,8 +8,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
-from monkeycode_lsp.engines.remote.member import Member, Standing
-from monkeycode_lsp.engines.remote.roster import Roster
+from monkeycode_lsp.engines.remote.pool.member import Member, Standing
+from monkeycode_lsp.engines.remote.pool.roster import Roster
 from monkeycode_lsp.errors import EngineError, EngineRefusedError
 
 FIRST_S = 0.5

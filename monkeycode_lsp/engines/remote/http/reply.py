@@ -6,9 +6,9 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any, Protocol
 
-from monkeycode_lsp.engines.remote import head
-from monkeycode_lsp.engines.remote.failures import translated
-from monkeycode_lsp.engines.remote.unpacking import Unpacking
+from monkeycode_lsp.engines.remote.http import head
+from monkeycode_lsp.engines.remote.http.failures import translated
+from monkeycode_lsp.engines.remote.http.unpacking import Unpacking
 
 MAX_BODY_BYTES = 1_048_576
 

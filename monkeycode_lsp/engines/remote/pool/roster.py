@@ -10,9 +10,9 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from monkeycode_lsp.engines.base import Model
-from monkeycode_lsp.engines.remote import groups, pool
-from monkeycode_lsp.engines.remote.groups import Group
-from monkeycode_lsp.engines.remote.member import Member
+from monkeycode_lsp.engines.remote.pool import choice, groups
+from monkeycode_lsp.engines.remote.pool.groups import Group
+from monkeycode_lsp.engines.remote.pool.member import Member
 from monkeycode_lsp.engines.remote.terms import Notify
 from monkeycode_lsp.errors import EngineBusyError, EngineError, EngineRefusedError
 
@@ -50,7 +50,7 @@ class Roster:
             await asyncio.wait(set(self._asking.values()), timeout=left_s, return_when=asyncio.FIRST_COMPLETED)
         group = self._usable() or self._any()
         if group is None:
-            raise pool.unusable(self._members)
+            raise choice.unusable(self._members)
         return group
 
     def group(self, fingerprint: str) -> Group | None:

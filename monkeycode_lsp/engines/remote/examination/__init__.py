@@ -1,0 +1,1 @@
+"""What `monkeycode doctor` finds out about one endpoint.  Read `examining`."""

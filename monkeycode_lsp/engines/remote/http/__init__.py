@@ -1,0 +1,1 @@
+"""HTTP to one server: connections, TLS, proxies, compressed bodies.  Knows nothing of completions."""
