@@ -101,6 +101,9 @@ class Endpoint(msgspec.Struct, frozen=True, rename="camel"):
     headers: dict[str, str] = {}
     """Sent with every request."""
 
+    def __repr__(self) -> str:  # the rest may hold keys
+        return f"<endpoint {self.url.rpartition('@')[2]} {self.model}>"
+
 
 class Remote(msgspec.Struct, frozen=True, rename="camel"):
     """Engines behind an address."""

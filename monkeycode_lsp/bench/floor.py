@@ -11,13 +11,13 @@ import json
 import logging
 from functools import cache
 
-import httpx
+import httpcore2 as httpcore
 from lsprotocol import types as lsp
 from pygls.lsp.server import LanguageServer
 
 logging.disable(logging.CRITICAL)
 server = LanguageServer("floor", "0")
-client: list[httpx.AsyncClient] = []
+client: list[httpcore.AsyncConnectionPool] = []
 
 
 @cache
@@ -38,13 +38,21 @@ async def complete(ls: LanguageServer, params: lsp.InlineCompletionParams) -> ls
     prompt = f"<|fim_prefix|>{source[max(0, at - 3000) : at]}<|fim_suffix|>{source[at : at + 800]}<|fim_middle|>"
     await asyncio.sleep(chosen().debounce_ms / 1e3)
     if not client:
-        client.append(httpx.AsyncClient())
+        client.append(httpcore.AsyncConnectionPool())
     text = ""
-    body = {"prompt": prompt, "max_tokens": 96, "temperature": 0, "stream": True}
-    async with client[0].stream("POST", f"{chosen().url}/v1/completions", json=body) as response:
-        async for line in response.aiter_lines():
-            if line.startswith("data: ") and line != "data: [DONE]":
-                text += json.loads(line[6:])["choices"][0]["text"]
+    body = json.dumps({"prompt": prompt, "max_tokens": 96, "temperature": 0, "stream": True}).encode()
+    headers: dict[bytes | str, bytes | str] = {
+        "host": chosen().url.rpartition("/")[2],
+        "content-type": "application/json",
+        "content-length": str(len(body)),
+    }
+    async with client[0].stream("POST", f"{chosen().url}/v1/completions", headers=headers, content=body) as response:
+        rest = b""
+        async for piece in response.aiter_stream():
+            *lines, rest = (rest + piece).split(b"\n")
+            for line in lines:
+                if line.startswith(b"data: ") and line != b"data: [DONE]":
+                    text += json.loads(line[6:])["choices"][0]["text"]
     return lsp.InlineCompletionList([lsp.InlineCompletionItem(insert_text=text, range=lsp.Range(params.position, params.position))])
 
 

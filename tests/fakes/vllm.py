@@ -1,4 +1,4 @@
-"""vLLM's OpenAI-compatible server: it overlooks fields that it does not know, and refuses `suffix` and, usually, a priority."""
+"""vLLM's OpenAI-compatible server: it overlooks fields that it does not know, and refuses `suffix`; older ones refuse a priority."""
 
 from __future__ import annotations
 

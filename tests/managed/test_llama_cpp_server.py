@@ -13,7 +13,7 @@ import pytest
 from monkeycode_lsp import prompt
 from monkeycode_lsp.domain import Finish
 from monkeycode_lsp.engines.local.managed import command
-from monkeycode_lsp.errors import EngineError, EngineRefusedError
+from monkeycode_lsp.errors import ContextOverflowError, EngineError, EngineRefusedError
 from tests.servers import unused_port
 from tests.unit.engines.remote import asking
 
@@ -96,8 +96,9 @@ async def test_the_limit_of_tokens_is_told_from_an_end(engine):
 
 
 async def test_a_prompt_beyond_the_window_is_an_error_though_the_server_says_nothing_at_all(engine):
-    with pytest.raises(EngineError):
+    with pytest.raises(ContextOverflowError) as overflow:
         await asking.answer(engine, asking.fim("value = compute(value)\n" * 200))
+    assert overflow.value.limit_tokens == 512
 
 
 async def test_a_cancelled_ask_leaves_it_free_for_the_next(engine):

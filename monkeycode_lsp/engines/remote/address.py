@@ -61,6 +61,9 @@ class Address(msgspec.Struct, frozen=True):
     api: str = ""
     """The word of the setting `api` for a path that only one kind of server has; empty: the path says nothing."""
 
+    def __repr__(self) -> str:  # the rest may hold a password
+        return f"<address {self.base}>"
+
     @property
     def secure(self) -> bool:
         return self.base.startswith("https:")

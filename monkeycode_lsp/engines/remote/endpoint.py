@@ -21,7 +21,7 @@ from monkeycode_lsp.domain import Chunk, Prompt
 from monkeycode_lsp.engines.base import Model
 from monkeycode_lsp.engines.remote import address, calls, proofs, refusal
 from monkeycode_lsp.engines.remote.backoff import Backoff
-from monkeycode_lsp.engines.remote.dialects.base import Fetch, Identity
+from monkeycode_lsp.engines.remote.dialects.base import Call, Fetch, Identity
 from monkeycode_lsp.engines.remote.http import headers, keys
 from monkeycode_lsp.engines.remote.http.head import Head
 from monkeycode_lsp.engines.remote.loading import Loading
@@ -50,6 +50,8 @@ SLOW_S = 1.0
 """A failure that takes longer to find out is worth a rest at once."""
 
 _OK = range(200, 300)
+_REFUSED = 400
+_STREAMING = frozenset({"stream", "stream_options"})
 _NO_SUCH_ROUTE = frozenset({404, 405, 501})
 _SETTINGS_AT_FAULT = frozenset({401, 403, *_NO_SUCH_ROUTE})
 """Refusals that the next key press will get too."""
@@ -62,6 +64,14 @@ class Limits(msgspec.Struct, frozen=True):
     """For the first event, and between events until there is text: servers report progress while they read."""
     stall_s: float
     """Between events once there is text."""
+
+
+class _Begun(msgspec.Struct, frozen=True):
+    """An answer whose head has come."""
+
+    reply: Reply
+    call: Call
+    answer: Answer
 
 
 class Endpoint:
@@ -104,10 +114,16 @@ class Endpoint:
         self._identifying = asyncio.Lock()
 
     async def ready(self) -> Model:
-        """Which model answers here.  Asks the server once, and only for what the settings leave open."""
+        """Which model answers here.  Asks the server once, and only for what the settings leave open.
+
+        A connection that the server has closed meanwhile is opened anew in the background: an ask is coming.
+        """
         identity = self._identity or await self._identify()
         dialect = await self._terms.settle(self._fetch)
-        fingerprint = f"remote:{dialect.name}:{self.address.base}:{identity.model}{_told(self._settings.headers)}"
+        family = f"{identity.family.name}/{identity.family.order}" if identity.family else ""
+        fingerprint = f"remote:{dialect.name}:{self.address.base}:{identity.model}:{family}{_told(self._settings.headers)}"
+        if self.backoff.left_s <= 0:
+            (await self._open()).warm()
         return Model(identity.model or self.address.base, identity.family, fingerprint, self._limit_tokens or identity.context_tokens)
 
     def stream(self, asked: Prompt) -> AsyncGenerator[Chunk, None]:
@@ -233,23 +249,36 @@ class Endpoint:
                 self._load(identity)
 
     async def _ask(self, asked: Prompt, identity: Identity) -> AsyncGenerator[Chunk, None]:
-        answer: Answer | None = None
-        try:
-            async with asyncio.timeout(self._limits.first_s) as limit:
-                reply, answer = await self._begin(asked, identity)
-                async with aclosing(self._read(reply, answer, limit)) as chunks:
-                    async for chunk in chunks:
-                        yield chunk
-        except TimeoutError:
-            if answer is None or not answer.whole:
-                raise (self._stalled() if answer is not None and answer.n_text else self._too_late()) from None
-        except StreamBrokenError:
-            if answer is None or not answer.whole:
-                raise
-        if not answer.done:  # it is whole, only its last formalities are missing
-            yield answer.conclude()
+        form: frozenset[str] | None = frozenset()
+        while form is not None:
+            without, form = form, None
+            begun: _Begun | None = None
+            try:
+                async with asyncio.timeout(self._limits.first_s) as limit:
+                    begun = await self._begin(asked, identity, without)
+                    async with aclosing(self._read(begun.reply, begun.answer, limit)) as chunks:
+                        async for chunk in chunks:
+                            yield chunk
+            except TimeoutError:
+                if begun is None or not begun.answer.whole:
+                    raise (self._stalled() if begun is not None and begun.answer.n_text else self._too_late()) from None
+            except (StreamBrokenError, EngineRefusedError) as exc:
+                form = self._other_form(exc, begun, without) if begun is not None else None
+                if form is None and (begun is None or isinstance(exc, EngineRefusedError) or not begun.answer.whole):
+                    raise
+            if form is None and begun is not None and not begun.answer.done:  # it is whole, only its last formalities are missing
+                yield begun.answer.conclude()
 
-    async def _begin(self, asked: Prompt, identity: Identity) -> tuple[Reply, Answer]:
+    def _other_form(self, error: EngineError, begun: _Begun, without: frozenset[str]) -> frozenset[str] | None:
+        """Without what it should be asked once more; None: there is no other form."""
+        answer = begun.answer
+        if isinstance(error, StreamBrokenError):
+            # Some servers say nothing at all in place of a refusal; without a stream they say why.
+            return _STREAMING if answer.is_silent and not without else None
+        learned = answer.refused is not None and self._terms.learn(begun.call, _REFUSED, answer.refused)
+        return without if learned else None
+
+    async def _begin(self, asked: Prompt, identity: Identity, without: frozenset[str]) -> _Begun:
         """The reply to the first form of the call that the server takes."""
         first: EngineError | None = None
         while True:
@@ -257,10 +286,11 @@ class Endpoint:
             slot = self._slots.of(asked.session)
             built = calls.build(asked, identity.model, may_insert=self._terms.may_insert, marks=dialect.marks, slot=slot)
             path = dialect.path(built.call)
-            reply = await (await self._open()).send(path, dialect.body(built.call, self._terms.without))
+            reply = await (await self._open()).send(path, dialect.body(built.call, self._terms.without | without))
             if reply.status in _OK:
                 self._terms.works(self._where, is_cut=built.is_cut)
-                return reply, Answer(dialect, self._where, stops=asked.stop, restore=built.restore)
+                answer = Answer(dialect, self._where, stops=asked.stop, restore=built.restore)
+                return _Begun(reply, built.call, answer)
             try:
                 content = await reply.body()
             finally:

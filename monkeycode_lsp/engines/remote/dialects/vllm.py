@@ -15,8 +15,6 @@ class VLLM(OpenAI):
     """Completions in vLLM's form."""
 
     name = "vllm"
-    inserts = False
-    """`suffix` has a place in its requests, but every release refuses it."""
     optional = OpenAI.optional | {"priority", "min_p", "repetition_penalty"}
 
     def fields(self, call: Call) -> Fields:

@@ -41,6 +41,10 @@ class Answer:
         """Characters of text, those held back included."""
         self.done = False
         """Nothing of what still comes is of interest."""
+        self.is_silent = True
+        """Not a byte has come."""
+        self.refused: bytes | None = None
+        """The error object that came in place of an answer, before any text."""
         self.cut = False
         """Done because of a stop string on our side: the server does not know it yet."""
         self._dialect = dialect
@@ -63,6 +67,7 @@ class Answer:
         """The chunks that `data` completes.  Raises an `EngineError`."""
         if self.done:
             return
+        self.is_silent = self.is_silent and not data
         if self._head is not None:
             data = self._sniff(self._head + data)
         if self._document is None:
@@ -150,6 +155,7 @@ class Answer:
         self._usage = piece.usage or self._usage
         if self._finish is None:
             if piece.error is not None:
+                self.refused = None if self.n_text else piece.error
                 raise refusal.by_error_object(self._where, piece.error)
             self._is_completion = True
             if piece.text and (chunk := self._said(piece)) is not None:

@@ -273,3 +273,36 @@ async def test_a_closed_engine_ends_its_streams() -> None:
         with pytest.raises(StreamBrokenError):
             await anext(stream_)
         await server.requests[0].closed.wait()
+
+
+async def test_what_is_refused_inside_a_good_status_is_not_sent_again() -> None:
+    async def script(exchange: Exchange) -> None:
+        if "stream_options" in exchange.request.json:
+            await stream(event({"error": {"message": "stream_options is not supported", "code": 400}}))(exchange)
+        else:
+            await reply("ok")(exchange)
+
+    async with CompletionServer(script) as server, asking.engine(server.url) as engine:
+        assert [await asking.answer(engine) for _ in range(2)] == ["ok", "ok"]
+        assert ["stream_options" in request.json for request in server.requests] == [True, False, False]
+
+
+async def test_a_server_that_says_nothing_at_all_is_asked_once_more_without_a_stream_and_says_why() -> None:
+    async def script(exchange: Exchange) -> None:
+        if exchange.request.json.get("stream"):
+            await stream()(exchange)
+        else:
+            await exchange.respond(400, {"error": {"message": "Requested tokens (3000) exceed context window of 2048"}})
+
+    async with CompletionServer(script) as server, asking.engine(server.url) as engine:
+        with pytest.raises(ContextOverflowError) as overflow:
+            await asking.answer(engine)
+        assert overflow.value.limit_tokens == 2048
+        assert len(server.requests) == 2
+
+
+async def test_a_server_that_never_says_anything_is_asked_twice_and_no_more() -> None:
+    async with CompletionServer(stream()) as server, asking.engine(server.url, remote={"retries": 0}) as engine:
+        with pytest.raises(StreamBrokenError):
+            await asking.answer(engine)
+        assert len(server.requests) == 2

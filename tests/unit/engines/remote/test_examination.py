@@ -11,8 +11,8 @@ import pytest
 from monkeycode_lsp import config, prompt
 from monkeycode_lsp.engines.remote import proofs
 from monkeycode_lsp.engines.remote.endpoint import Endpoint, Limits
-from monkeycode_lsp.engines.remote.examination import examining
-from monkeycode_lsp.engines.remote.examination.examining import Examination, holes
+from monkeycode_lsp.engines.remote.examination import examining, holes
+from monkeycode_lsp.engines.remote.examination.examining import Examination
 from tests.certificates import Authority
 from tests.fakes import chat, deepseek, llama_server, mistral, ollama, openai, sglang, tensorrt_llm, vllm
 from tests.servers import CompletionServer, hold, status
@@ -69,7 +69,7 @@ async def test_every_kind_of_server_is_examined(
     assert [attempt.form for attempt in found.filling.attempts] == (["psm", "spm", "plain"] if found.family else ["plain"])
     assert found.pace is not None
     assert found.line.keeps
-    assert len(server.requests) <= 13
+    assert len(server.requests) <= 14
 
 
 async def test_a_model_that_fills_in_by_the_table_is_asked_in_no_other_order() -> None:

@@ -53,12 +53,12 @@ async def test_only_what_is_not_urgent_has_a_priority_and_a_server_without_them_
         assert [request.json.get("priority") for request in server.requests] == [3, 3]
 
 
-async def test_it_is_never_asked_with_a_suffix_and_the_cut_is_told() -> None:
+async def test_a_refused_suffix_is_not_sent_again_and_the_cut_is_told() -> None:
     told: list[str] = []
     async with vllm.server(model="who") as server, asking.engine(server.url, model="", told=told) as engine:
-        assert await asking.answer(engine, asking.plain("a", "b")) == "a + b"
-        assert "suffix" not in server.requests[0].json
-        assert len(server.requests) == 1
+        for _ in range(2):
+            assert await asking.answer(engine, asking.plain("a", "b")) == "a + b"
+        assert ["suffix" in request.json for request in server.requests] == [True, False, False]
     assert len(told) == 1
     assert "fill in the middle" in told[0]
 
