@@ -7,6 +7,7 @@ used to compare two versions of the same text, so that what it misreads in both 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 import msgspec
 
@@ -53,12 +54,14 @@ class Balance(msgspec.Struct, frozen=True):
         return len(self.extra) + len(self.unclosed) + self.n_quotes
 
 
-def balance(text: str, language: str, *, curly: bool = True) -> Balance:
-    """Scan `text`; without `curly`, braces are ordinary characters."""
-    stack: list[str] = []
-    extra: list[int] = []
-    n_quotes = 0
-    for match in _SCANNERS[comments.marker(language)].finditer(text):
+_NOTHING = Balance((), "", 0)
+
+
+def balance(text: str, language: str, *, curly: bool = True, head: int = 0) -> Balance:
+    """Scan `text`; without `curly`, braces are ordinary characters.  What stands before `head` may be known from a scan before."""
+    known = _head(text[:head], language, curly=curly) if head else _NOTHING
+    stack, extra, n_quotes = list(known.unclosed), list(known.extra), known.n_quotes
+    for match in _SCANNERS[comments.marker(language)].finditer(text, 0 if known is _NOTHING else head):
         if match.lastgroup == "quote":
             n_quotes += 1
         elif match.lastgroup == "bracket":
@@ -74,11 +77,22 @@ def balance(text: str, language: str, *, curly: bool = True) -> Balance:
     return Balance(tuple(extra), "".join(stack), n_quotes)
 
 
+@lru_cache(maxsize=4)
+def _head(text: str, language: str, *, curly: bool) -> Balance:
+    """Whole lines that several texts begin with.  Nothing, if a string or a comment may be open at their end."""
+    found = balance(text, language, curly=curly)
+    is_open = (
+        found.n_quotes or any(text.count(mark) % 2 for mark in _DOCSTRINGS) or text.endswith("\\\n") or text.rfind("/*") > text.rfind("*/")
+    )
+    return _NOTHING if is_open else found
+
+
 def n_faults(text: str, window: Window) -> int:
     """How much is wrong with the document around the cursor if `text` is put there."""
     # Where the document's start or end is missing, so are braces, and the count would blame others.
     is_all = window.whole_prefix and window.whole_suffix
-    return balance(window.prefix + text + window.suffix, window.language, curly=is_all).n_faults
+    head = window.prefix.rfind("\n") + 1
+    return balance(window.prefix + text + window.suffix, window.language, curly=is_all, head=head).n_faults
 
 
 def extra_closer(text: str, window: Window, *, whole: bool) -> int | None:

@@ -373,3 +373,39 @@ def test_no_answer_takes_long(piece: str) -> None:
     stops.find(text, window, stops.plan(window, "auto"))
     filters.clean(text + "x", window, plan=stops.plan(window, "auto"))
     assert time.perf_counter() - start < 1.0
+
+
+PIECES = [
+    "f(",
+    ")",
+    "[1, ",
+    "]",
+    "{\n",
+    "}\n",
+    "'a'",
+    '"b"',
+    "'",
+    '"',
+    '"""',
+    "# it's\n",
+    "/* ",
+    " */",
+    "// x\n",
+    "\n",
+    "x = 1\n",
+    "don't ",
+    "\\",
+    "`",
+]
+
+
+@pytest.mark.parametrize("language", ["python", "javascript", "lua", "markdown"])
+@given(
+    st.lists(st.sampled_from(PIECES), max_size=12),
+    st.lists(st.sampled_from(PIECES), max_size=4),
+    st.lists(st.sampled_from(PIECES), max_size=6),
+)
+def test_what_is_known_of_the_lines_above_changes_no_count_of_faults(language, before, said, after):
+    window = Window("".join(before) + "\n" + "y = (", "".join(after), language, "a")
+    text = "".join(said)
+    assert brackets.n_faults(text, window) == brackets.balance(window.prefix + text + window.suffix, language).n_faults
