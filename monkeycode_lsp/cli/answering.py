@@ -6,6 +6,8 @@ import asyncio
 import os
 from urllib.parse import urlsplit
 
+import click
+import msgspec
 from rich.console import Console
 
 from monkeycode_lsp import config
@@ -30,6 +32,9 @@ def prepare(settings: config.Config, out: Console, *, yes: bool, again: str, typ
     match kind(settings):
         case "scripted":
             return "The scripted engine answers: it says what it is told, and no model is at work."
+        case "remote" if len(endpoints(settings)) > 1:
+            name = asyncio.run(_probe_all(msgspec.structs.replace(settings.remote, endpoints=endpoints(settings))))
+            return f"{name} answers, at one of {len(endpoints(settings))} endpoints at least."
         case "remote" if endpoints(settings):
             endpoint = endpoints(settings)[0]
             try:
@@ -63,6 +68,23 @@ async def probe(endpoint: config.Endpoint) -> None:
         raise EngineUnavailableError(
             f"{host(endpoint)} did not answer within {_PROBE_S:g} seconds.",
             remedy=f"Is the server up? If not, start it, or correct {_URL}.",
+        ) from None
+    finally:
+        await asked.aclose()
+
+
+async def _probe_all(remote: config.Remote) -> str:
+    """The model that one of several endpoints serves.  Raises an `EngineError` where none can be used."""
+    from monkeycode_lsp.engines.remote.engine import RemoteEngine  # noqa: PLC0415 - only where there is one
+
+    asked = RemoteEngine(settings=remote, notify=lambda message: click.echo(message, err=True), environ=os.environ)
+    try:
+        async with asyncio.timeout(_PROBE_S):
+            return (await asked.ready()).name
+    except TimeoutError:
+        raise EngineUnavailableError(
+            f"None of the endpoints in `remote.endpoints` answered within {_PROBE_S:g} seconds.",
+            remedy="`monkeycode doctor` looks at each.",
         ) from None
     finally:
         await asked.aclose()

@@ -122,6 +122,15 @@ async def test_try_on_an_endpoint(home):
     assert len(prompts) == 3  # each sample was generated once, and then recalled
 
 
+async def test_try_with_several_endpoints_of_which_one_is_down(home):
+    async with CompletionServer(reply("hello(world)")) as server:
+        endpoints = f'[{{"url": "http://127.0.0.1:9", "model": "qwen2.5-coder"}}, {{"url": "{server.url}", "model": "qwen2.5-coder"}}]'
+        done = await asyncio.to_thread(monkeycode, home, "try", "--setting", f"remote.endpoints={endpoints}")
+    assert done.returncode == 0, done.stderr
+    assert "qwen2.5-coder answers, at one of 2 endpoints at least." in done.stdout
+    assert done.stdout.count(">>hello(world)<<") == 3
+
+
 def test_try_on_an_address_where_nothing_listens_fails_once_and_before_anything_is_shown(home):
     done = monkeycode(home, "try", "--url", "http://127.0.0.1:9")
     assert (done.returncode, done.stdout) == (1, "")
