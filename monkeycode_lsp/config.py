@@ -88,7 +88,7 @@ class Endpoint(msgspec.Struct, frozen=True, rename="camel"):
     """Name of the environment variable that holds the key."""
     api_keyring: str = ""
     """`service/user` of the system's keyring, where the key is (`pip install keyring`)."""
-    weight: Annotated[float, Meta(gt=0)] = 1
+    weight: Annotated[float, Meta(gt=0, le=1_000_000)] = 1
     """Share of the work among several endpoints."""
     metered: Literal["auto", "yes", "no"] = "auto"
     """Whether each request costs money, so that none is sent twice. auto: at addresses that are not of your own network."""

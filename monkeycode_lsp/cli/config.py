@@ -19,6 +19,7 @@ from monkeycode_lsp.cli import schema as schemas
 
 _HIDDEN = "•••"
 _PASSWORD = re.compile(r"(?<=://)[^/@\s]*@")
+_QUERY = re.compile(r"(?<=[?&])([^=&\s]+)=[^&\s]+")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
@@ -73,7 +74,9 @@ def masked(value: Any, key: str = "") -> Any:
     if isinstance(value, list | tuple):
         return [masked(item, key) for item in value]
     if isinstance(value, str):
-        return _HIDDEN if key == "apiKey" and value else _PASSWORD.sub(f"{_HIDDEN}@", value)
+        if key == "apiKey" and value:
+            return _HIDDEN
+        return _QUERY.sub(rf"\1={_HIDDEN}", _PASSWORD.sub(f"{_HIDDEN}@", value)) if "://" in value else value
     return value
 
 

@@ -25,8 +25,8 @@ _NUMBERS = ("n_predict", "temperature", "top_p", "min_p", "repeat_penalty", "see
 class LlamaServer(CompletionServer):
     """With what the model has read in `prompts`, its markers in place."""
 
-    def __init__(self, *scripts: Script, routes: Mapping[str, Script]) -> None:
-        super().__init__(*scripts, routes=routes)
+    def __init__(self, *scripts: Script, routes: Mapping[str, Script], port: int = 0) -> None:
+        super().__init__(*scripts, routes=routes, port=port)
         self.prompts: list[str] = []
         self.slots: list[str] = []
         """What each slot holds."""
@@ -59,6 +59,7 @@ def server(
     key: str = "",
     loaded: asyncio.Event | None = None,
     models: Sequence[str] = (),
+    port: int = 0,
 ) -> LlamaServer:
     """`markers`: control tokens of its vocabulary; `inserts`: prefix, suffix and middle token, with which `/infill` works.
 
@@ -114,7 +115,7 @@ def server(
     async def complete(exchange: Exchange) -> None:
         await _complete(made, told, exchange)
 
-    made = LlamaServer(route(complete), routes={path: route(script) for path, script in routes.items()})
+    made = LlamaServer(route(complete), routes={path: route(script) for path, script in routes.items()}, port=port)
     made.slots = [""] * n_slots
     return made
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import random
 import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
@@ -21,11 +20,11 @@ from monkeycode_lsp.domain import Chunk, Prompt
 from monkeycode_lsp.engines.base import Model
 from monkeycode_lsp.engines.remote import address, calls, proofs, refusal
 from monkeycode_lsp.engines.remote.backoff import Backoff
-from monkeycode_lsp.engines.remote.dialects.base import Call, Fetch, Identity
+from monkeycode_lsp.engines.remote.dialects.base import Call, Identity
 from monkeycode_lsp.engines.remote.http import headers, keys
 from monkeycode_lsp.engines.remote.http.head import Head
+from monkeycode_lsp.engines.remote.knowledge import Knowledge
 from monkeycode_lsp.engines.remote.loading import Loading
-from monkeycode_lsp.engines.remote.slots import Slots
 from monkeycode_lsp.engines.remote.stream.answer import Answer
 from monkeycode_lsp.engines.remote.stream.relay import Relay
 from monkeycode_lsp.engines.remote.terms import Notify, Terms
@@ -33,6 +32,7 @@ from monkeycode_lsp.errors import (
     ContextOverflowError,
     EngineBusyError,
     EngineError,
+    EngineFaultError,
     EngineRefusedError,
     EngineUnavailableError,
     StreamBrokenError,
@@ -49,6 +49,7 @@ PATIENCE = 6
 SLOW_S = 1.0
 """A failure that takes longer to find out is worth a rest at once."""
 
+_FORMER = 8
 _OK = range(200, 300)
 _REFUSED = 400
 _STREAMING = frozenset({"stream", "stream_options"})
@@ -64,6 +65,10 @@ class Limits(msgspec.Struct, frozen=True):
     """For the first event, and between events until there is text: servers report progress while they read."""
     stall_s: float
     """Between events once there is text."""
+
+
+class _ReplacedError(EngineBusyError):
+    """Who answers is another one now; whoever asks next finds out, so there is nothing to wait for."""
 
 
 class _Begun(msgspec.Struct, frozen=True):
@@ -96,35 +101,33 @@ class Endpoint:
         self._limits = limits
         self._http2 = http2
         self._environ = environ
-        self._proved = proved
         self.address = address.parse(settings.url)
         self._terms = Terms(settings, self.address, notify)
+        self._knowledge = Knowledge(self._terms, base=self.address.base, model=settings.model, proved=proved)
         self._key = keys.given(settings, environ, notify)
         self._where = refusal.Where(
             self.address.base, settings.model, has_key=bool(self._key or settings.api_keyring or self.address.credentials)
         )
         self._transport: Transport | None = None
-        self._identity: Identity | None = None
         self._limit_tokens: int | None = None
+        self._fingerprints: list[str] = []
+        """Of what it was taken for so far, the present one last: a prompt that was made for another one is not for this one."""
         self.backoff = Backoff(time.monotonic)
         self._relay = Relay()
-        self._slots = Slots(0)
         self._loading = Loading()
         self._lock = asyncio.Lock()
-        self._identifying = asyncio.Lock()
+        self._asks_plainly = True
 
     async def ready(self) -> Model:
-        """Which model answers here.  Asks the server once, and only for what the settings leave open.
+        """Which model answers here.  Asks the server once, and again after it was away, for what the settings leave open.
 
         A connection that the server has closed meanwhile is opened anew in the background: an ask is coming.
         """
-        identity = self._identity or await self._identify()
-        dialect = await self._terms.settle(self._fetch)
-        family = f"{identity.family.name}/{identity.family.order}" if identity.family else ""
-        fingerprint = f"remote:{dialect.name}:{self.address.base}:{identity.model}:{family}{_told(self._settings.headers)}"
+        identity = await self._identify()
         if self.backoff.left_s <= 0:
             (await self._open()).warm()
-        return Model(identity.model or self.address.base, identity.family, fingerprint, self._limit_tokens or identity.context_tokens)
+        window = self._limit_tokens or identity.context_tokens
+        return Model(identity.model or self.address.base, identity.family, self._fingerprints[-1], window)
 
     def stream(self, asked: Prompt) -> AsyncGenerator[Chunk, None]:
         """The answer; see `Engine.stream`."""
@@ -157,7 +160,7 @@ class Endpoint:
     @property
     def model(self) -> str:
         """The model's name at the server; empty: it has none, or is not known yet."""
-        return self._identity.model if self._identity else self._settings.model
+        return self._knowledge.model
 
     async def inspect(self, path: str, body: bytes | None) -> Head:
         """What stands around an answer that is read to its end.  Takes no notice of rests."""
@@ -184,32 +187,28 @@ class Endpoint:
     # Who answers
 
     async def _identify(self) -> Identity:
-        async with self._identifying:
-            if self._identity is not None:
-                return self._identity
-            self.backoff.check()
-            start = time.monotonic()
-            fetch = _once(self._fetch)
-            try:
-                async with asyncio.timeout(self._limits.first_s):
-                    dialect = await self._terms.settle(fetch)
-                    identity = await dialect.identify(fetch, self._settings.model)
-                    family = await asyncio.to_thread(self._proved, identity.family, self.address.base, identity.model)
-            except TimeoutError:
-                error = self._too_late()
-                self._failed(error, start)
-                raise error from None
-            except EngineError as exc:
-                self._failed(exc, start)
-                if isinstance(exc, EngineRefusedError):
-                    self.backoff.failed(exc)
-                raise
-            self._terms.identified(inserts=identity.inserts, without=identity.without)
-            self._slots = Slots(identity.slots, first=random.randrange(identity.slots or 1))  # noqa: S311 - it only spreads load
-            self._where = msgspec.structs.replace(self._where, model=identity.model)
-            self._identity = msgspec.structs.replace(identity, family=family)
+        before = self._knowledge.identity
+        if before is not None and self._knowledge.is_certain:
+            return before
+        self.backoff.check()
+        start = time.monotonic()
+        try:
+            identity = await self._knowledge.ask(self._fetch, within_s=self._limits.first_s)
+        except TimeoutError:
+            error = self._too_late()
+            self._failed(error, start)
+            raise error from None
+        except EngineError as exc:
+            self._failed(exc, start)
+            if isinstance(exc, EngineRefusedError):
+                self.backoff.failed(exc)
+            raise
+        self._where = msgspec.structs.replace(self._where, model=identity.model)
+        self._note_fingerprint(identity)
+        if before is None or before.model != identity.model:
+            self._limit_tokens = None
             self._load(identity)
-            return self._identity
+        return identity
 
     async def _fetch(self, path: str, body: bytes | None) -> bytes | None:
         status, retry_after, content = await self._exchange(path, body)
@@ -229,7 +228,9 @@ class Endpoint:
     # One answer
 
     async def _generate(self, asked: Prompt) -> AsyncGenerator[Chunk, None]:
-        identity = self._identity or await self._identify()
+        identity = await self._identify()
+        if asked.model in self._fingerprints[:-1]:
+            raise self._replaced()
         self.backoff.check()
         start = time.monotonic()
         begun = False
@@ -274,7 +275,9 @@ class Endpoint:
         answer = begun.answer
         if isinstance(error, StreamBrokenError):
             # Some servers say nothing at all in place of a refusal; without a stream they say why.
-            return _STREAMING if answer.is_silent and not without else None
+            if without:
+                self._asks_plainly = False  # this one does not: once is enough
+            return _STREAMING if answer.is_silent and not without and self._asks_plainly else None
         learned = answer.refused is not None and self._terms.learn(begun.call, _REFUSED, answer.refused)
         return without if learned else None
 
@@ -283,7 +286,7 @@ class Endpoint:
         first: EngineError | None = None
         while True:
             dialect = await self._terms.settle(self._fetch)
-            slot = self._slots.of(asked.session)
+            slot = self._knowledge.slots.of(asked.session)
             built = calls.build(asked, identity.model, may_insert=self._terms.may_insert, marks=dialect.marks, slot=slot)
             path = dialect.path(built.call)
             reply = await (await self._open()).send(path, dialect.body(built.call, self._terms.without | without))
@@ -299,8 +302,7 @@ class Endpoint:
             first = first or error
             if not self._terms.learn(built.call, reply.status, content):
                 self._terms.failed()
-                self._note(reply.status, error)
-                raise first if reply.status in _NO_SUCH_ROUTE else error
+                raise self._doubted(reply.status, content) or self._noted(reply.status, first if reply.status in _NO_SUCH_ROUTE else error)
 
     async def _read(self, reply: Reply, answer: Answer, limit: asyncio.Timeout) -> AsyncGenerator[Chunk, None]:
         now = asyncio.get_running_loop().time
@@ -349,12 +351,32 @@ class Endpoint:
             environ=self._environ,
         )
 
-    def _note(self, status: int, error: EngineError) -> None:
+    def _noted(self, status: int, error: EngineError) -> EngineError:
         if status in _SETTINGS_AT_FAULT:
             self.backoff.failed(error)
+        return error
+
+    def _doubted(self, status: int, body: bytes) -> EngineError | None:
+        """What it had may be gone because another server, or another model, is there by now: the next ask finds out."""
+        if status not in _NO_SUCH_ROUTE or (self._settings.model and not self._terms.is_open):
+            return None
+        self._knowledge.doubt()
+        if refusal.about_model(status, body) and not self._settings.model:
+            return self._replaced()
+        return None
+
+    def _replaced(self) -> EngineError:
+        return _ReplacedError(f"The server at {self._where.base} serves another model now.")
+
+    def _note_fingerprint(self, identity: Identity) -> None:
+        family = f"{identity.family.name}/{identity.family.order}" if identity.family else ""
+        fingerprint = f"remote:{self.api}:{self.address.base}:{identity.model}:{family}{_told(self._settings.headers)}"
+        self._fingerprints = [*(known for known in self._fingerprints[-_FORMER:] if known != fingerprint), fingerprint]
 
     def _failed(self, error: EngineError, start: float) -> None:
-        if isinstance(error, EngineUnavailableError | EngineBusyError):
+        if isinstance(error, EngineUnavailableError | StreamBrokenError) and not isinstance(error, EngineFaultError):
+            self._knowledge.doubt()
+        if isinstance(error, EngineUnavailableError | EngineBusyError) and not isinstance(error, _ReplacedError):
             self.backoff.failed(error, slow=time.monotonic() - start > SLOW_S)
 
     def _load(self, identity: Identity) -> None:
@@ -374,20 +396,6 @@ class Endpoint:
             f"The server at {self._where.base} said nothing more for {self._limits.stall_s:g} seconds in the middle of an answer.",
             remedy="If it is only slow, raise `remote.stallMs`.",
         )
-
-
-def _once(fetch: Fetch) -> Fetch:
-    """The same, but a page that several want to see is fetched once."""
-    known: dict[str, bytes | None] = {}
-
-    async def ask(path: str, body: bytes | None) -> bytes | None:
-        if body is not None:
-            return await fetch(path, body)
-        if path not in known:
-            known[path] = await fetch(path, None)
-        return known[path]
-
-    return ask
 
 
 def _told(headers: Mapping[str, str]) -> str:

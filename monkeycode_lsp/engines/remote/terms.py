@@ -16,20 +16,27 @@ Notify = Callable[[str], None]
 """Tells the user something that is no failure, in one or two sentences."""
 
 _NO_SUCH_ROUTE = frozenset({404, 405, 501})
+_COMMON = frozenset({"openai", "vllm", "sglang", "tensorrt-llm"})
+"""APIs whose servers may have the route for chats without the one for completions."""
 
 
 class Terms:
     """Of one server."""
 
-    # The mutable state is the dialect once it is known, the fields that were refused, whether the server inserts, and what
-    # the user was told; it changes in `settle`, `identified`, `learn` and `works` only.
+    # The mutable state is the dialect once it is known, the fields that were refused, whether the server inserts, whether
+    # it has ever completed in this way, and what the user was told; it changes in the methods but `_refuses_suffix` only.
 
     def __init__(self, settings: config.Endpoint, address: Address, notify: Notify) -> None:
         self._chosen = dialects.choose(settings, address)
         self._address = address
         self._notify = notify
         self._told: set[str] = set()
+        self.forget()
+
+    def forget(self) -> None:
+        """Another server may stand there by now: nothing is known but what the user says of it."""
         self._before_chat: Dialect | None = None
+        self._has_worked = False
         self.dialect: Dialect | None = self._chosen
         self.without: frozenset[str] = frozenset()
         self.may_insert = True
@@ -58,16 +65,15 @@ class Terms:
         if refused:
             self.without |= refused
             return True
-        if (
-            self._chosen is None
-            and self._before_chat is None
-            and status in _NO_SUCH_ROUTE
-            and dialect.marks
-            and not refusal.about_model(status, body)
-        ):
+        if self._may_only_chat(dialect, status, body):
             self._before_chat, self.dialect = dialect, dialects.by_name("chat")
             return True
         return False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the server was asked which API it speaks."""
+        return self._chosen is None
 
     def failed(self) -> None:
         """No form of the call was taken: what was only tried is given up."""
@@ -76,6 +82,7 @@ class Terms:
 
     def works(self, where: refusal.Where, *, is_cut: bool) -> None:
         """An answer has begun; the user hears once what is not as good as it could be."""
+        self._has_worked = True
         model = f"The model {where.model}" if where.model else "The model"
         if self._before_chat is not None:
             self._tell(
@@ -89,6 +96,12 @@ class Terms:
                 f"{model} at {where.base} cannot fill in the middle: it sees only the text before the cursor. "
                 "Choose a code model that can, or set `template` if you know its markers.",
             )
+
+    def _may_only_chat(self, dialect: Dialect, status: int, body: bytes) -> bool:
+        """One that has completed before can do more than chat: the route is missing for a moment, or another server is there."""
+        if self._chosen is not None or self._has_worked or self._before_chat is not None:
+            return False
+        return status in _NO_SUCH_ROUTE and dialect.name in _COMMON and not refusal.about_model(status, body)
 
     def _refuses_suffix(self, dialect: Dialect, call: Call, status: int, body: bytes) -> bool:
         if refusal.about_suffix(status, body):
