@@ -54,7 +54,8 @@ def prepare(settings: config.Config, out: Console, *, yes: bool, again: str, typ
 
 async def probe(endpoint: config.Endpoint) -> None:
     """Raises an `EngineError` where nothing answers at the endpoint; one that is still loading its model is fine."""
-    from monkeycode_lsp.engines.remote.endpoint import Endpoint, Limits  # noqa: PLC0415 - only where there is one
+    from monkeycode_lsp.engines.remote.endpoint import Endpoint  # noqa: PLC0415 - only where there is one
+    from monkeycode_lsp.engines.remote.stream.reading import Limits  # noqa: PLC0415 - as above
 
     limits = Limits(first_s=_PROBE_S, stall_s=_PROBE_S)
     asked = Endpoint(endpoint, limits=limits, http2=False, notify=lambda _message: None, environ=os.environ)

@@ -15,10 +15,11 @@ from monkeycode_lsp.cli.finding import Finding, State
 from monkeycode_lsp.engines import choose
 from monkeycode_lsp.engines.base import Model
 from monkeycode_lsp.engines.remote import proofs
-from monkeycode_lsp.engines.remote.endpoint import Endpoint, Limits
+from monkeycode_lsp.engines.remote.endpoint import Endpoint
 from monkeycode_lsp.engines.remote.examination import examining
 from monkeycode_lsp.engines.remote.examination.examining import Examination
 from monkeycode_lsp.engines.remote.pool import groups
+from monkeycode_lsp.engines.remote.stream.reading import Limits
 from monkeycode_lsp.errors import EngineBusyError, EngineUnavailableError, MonkeyCodeError
 
 _REACH_S = 15.0

@@ -12,8 +12,9 @@ from monkeycode_lsp.engines.local.host import control, registry
 from monkeycode_lsp.engines.local.managed import library as managed_library
 from monkeycode_lsp.engines.local.managed.engine import ManagedEngine
 from monkeycode_lsp.engines.remote import proofs
-from monkeycode_lsp.engines.remote.endpoint import Endpoint, Limits
+from monkeycode_lsp.engines.remote.endpoint import Endpoint
 from monkeycode_lsp.engines.remote.examination import examining
+from monkeycode_lsp.engines.remote.stream.reading import Limits
 
 pytestmark = [
     pytest.mark.model,

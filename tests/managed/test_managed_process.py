@@ -23,7 +23,7 @@ from monkeycode_lsp.engines.local.managed import server as managed_server
 from monkeycode_lsp.engines.local.managed.engine import ManagedEngine
 from monkeycode_lsp.engines.local.managed.health import Trust
 from monkeycode_lsp.engines.local.wire import Began, Cancel, Ended
-from monkeycode_lsp.engines.remote.endpoint import Limits
+from monkeycode_lsp.engines.remote.stream.reading import Limits
 from monkeycode_lsp.errors import EngineBusyError, EngineError, EngineUnavailableError, StreamBrokenError
 from tests.managed.scene import N_LAYERS, SETTINGS, header
 

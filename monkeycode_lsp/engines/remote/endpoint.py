@@ -25,7 +25,9 @@ from monkeycode_lsp.engines.remote.http import headers, keys
 from monkeycode_lsp.engines.remote.http.head import Head
 from monkeycode_lsp.engines.remote.knowledge import Knowledge
 from monkeycode_lsp.engines.remote.loading import Loading
+from monkeycode_lsp.engines.remote.stream import reading
 from monkeycode_lsp.engines.remote.stream.answer import Answer
+from monkeycode_lsp.engines.remote.stream.reading import Limits
 from monkeycode_lsp.engines.remote.stream.relay import Relay
 from monkeycode_lsp.engines.remote.terms import Notify, Terms
 from monkeycode_lsp.errors import (
@@ -42,10 +44,6 @@ if TYPE_CHECKING:
     from monkeycode_lsp.engines.remote.http.reply import Reply
     from monkeycode_lsp.engines.remote.http.transport import Transport
 
-GRACE_S = 0.25
-"""How long the end of a stream may take once the answer is whole: usage, `[DONE]`, the last empty piece."""
-PATIENCE = 6
-"""How many times its limit a pause may last while there are events without text; they could go on for ever."""
 SLOW_S = 1.0
 """A failure that takes longer to find out is worth a rest at once."""
 
@@ -56,15 +54,6 @@ _STREAMING = frozenset({"stream", "stream_options"})
 _NO_SUCH_ROUTE = frozenset({404, 405, 501})
 _SETTINGS_AT_FAULT = frozenset({401, 403, *_NO_SUCH_ROUTE})
 """Refusals that the next key press will get too."""
-
-
-class Limits(msgspec.Struct, frozen=True):
-    """How long to wait inside one answer."""
-
-    first_s: float
-    """For the first event, and between events until there is text: servers report progress while they read."""
-    stall_s: float
-    """Between events once there is text."""
 
 
 class _ReplacedError(EngineBusyError):
@@ -257,7 +246,7 @@ class Endpoint:
             try:
                 async with asyncio.timeout(self._limits.first_s) as limit:
                     begun = await self._begin(asked, identity, without)
-                    async with aclosing(self._read(begun.reply, begun.answer, limit)) as chunks:
+                    async with aclosing(reading.read(begun.reply, begun.answer, limit, self._limits)) as chunks:
                         async for chunk in chunks:
                             yield chunk
             except TimeoutError:
@@ -303,31 +292,6 @@ class Endpoint:
             if not self._terms.learn(built.call, reply.status, content):
                 self._terms.failed()
                 raise self._doubted(reply.status, content) or self._noted(reply.status, first if reply.status in _NO_SUCH_ROUTE else error)
-
-    async def _read(self, reply: Reply, answer: Answer, limit: asyncio.Timeout) -> AsyncGenerator[Chunk, None]:
-        now = asyncio.get_running_loop().time
-        end = now() + PATIENCE * self._limits.first_s
-        try:
-            async with aclosing(reply.pieces()) as pieces:
-                async for piece in pieces:
-                    n_events, n_text = answer.n_events, answer.n_text
-                    for chunk in answer.feed(piece):
-                        if answer.cut:  # the server does not know yet: stop it before anything else
-                            await reply.aclose()
-                        yield chunk
-                    if answer.cut:
-                        return
-                    if answer.whole:
-                        limit.reschedule(min(limit.when() or 0.0, now() + GRACE_S))
-                    elif answer.n_events > n_events:
-                        pause = self._limits.stall_s if answer.n_text else self._limits.first_s
-                        if answer.n_text > n_text:
-                            end = now() + PATIENCE * pause
-                        limit.reschedule(min(now() + pause, end))
-            for chunk in answer.close():
-                yield chunk
-        finally:
-            await reply.aclose()
 
     # Connections and failures
 

@@ -15,12 +15,13 @@ from monkeycode_lsp import config
 from monkeycode_lsp.domain import Chunk, Prompt
 from monkeycode_lsp.engines.base import Model
 from monkeycode_lsp.engines.remote import address
-from monkeycode_lsp.engines.remote.endpoint import Endpoint, Limits
+from monkeycode_lsp.engines.remote.endpoint import Endpoint
 from monkeycode_lsp.engines.remote.pool import groups, hedging
 from monkeycode_lsp.engines.remote.pool.dispatch import Dispatcher
 from monkeycode_lsp.engines.remote.pool.member import Member, Server
 from monkeycode_lsp.engines.remote.pool.probing import Prober
 from monkeycode_lsp.engines.remote.pool.roster import Roster
+from monkeycode_lsp.engines.remote.stream.reading import Limits
 from monkeycode_lsp.engines.remote.terms import Notify
 from monkeycode_lsp.errors import EngineError, EngineUnavailableError
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from monkeycode_lsp import config
+from monkeycode_lsp.cli import config as config_command
 
 
 def rows(done):
@@ -77,3 +78,8 @@ def test_in_a_sub_folder_the_settings_of_the_workspace_hold(run, tmp_path, monke
     monkeypatch.chdir(tmp_path / "src")
     assert rows(run("config", "show"))["completion.maxTokens"][1:] == ["40", str(tmp_path / ".monkeycode.toml")]
     assert f"workspace: {tmp_path / '.monkeycode.toml'}" in run("config", "path").stdout.splitlines()
+
+
+def test_what_stands_in_the_query_of_an_address_may_be_a_key():
+    shown = config_command.masked({"url": "https://user:secret1@h/v1?api-version=2024&key=secret2", "note": "a?b=c"})
+    assert shown == {"url": "https://•••@h/v1?api-version=•••&key=•••", "note": "a?b=c"}

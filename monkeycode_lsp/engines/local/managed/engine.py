@@ -30,7 +30,7 @@ from monkeycode_lsp.engines.local.managed import health as managed_health
 from monkeycode_lsp.engines.local.managed import library as managed_library
 from monkeycode_lsp.engines.local.managed.health import Trust
 from monkeycode_lsp.engines.local.managed.kind import Managed, Reached
-from monkeycode_lsp.engines.remote.endpoint import Limits
+from monkeycode_lsp.engines.remote.stream.reading import Limits
 from monkeycode_lsp.errors import EngineUnavailableError, StreamBrokenError
 
 logger = logging.getLogger(__name__)

@@ -18,7 +18,8 @@ from monkeycode_lsp.engines.local.ladder import Attempt, Fall
 from monkeycode_lsp.engines.local.managed import library as managed_library
 from monkeycode_lsp.engines.local.options import load_options
 from monkeycode_lsp.engines.remote import proofs
-from monkeycode_lsp.engines.remote.endpoint import Endpoint, Limits
+from monkeycode_lsp.engines.remote.endpoint import Endpoint
+from monkeycode_lsp.engines.remote.stream.reading import Limits
 from monkeycode_lsp.errors import EngineUnavailableError
 from monkeycode_lsp.models import package_client
 

@@ -10,9 +10,10 @@ import pytest
 
 from monkeycode_lsp import config, prompt
 from monkeycode_lsp.engines.remote import proofs
-from monkeycode_lsp.engines.remote.endpoint import Endpoint, Limits
+from monkeycode_lsp.engines.remote.endpoint import Endpoint
 from monkeycode_lsp.engines.remote.examination import examining, holes
 from monkeycode_lsp.engines.remote.examination.examining import Examination
+from monkeycode_lsp.engines.remote.stream.reading import Limits
 from tests.certificates import Authority
 from tests.fakes import chat, deepseek, llama_server, mistral, ollama, openai, sglang, tensorrt_llm, vllm
 from tests.servers import CompletionServer, hold, status

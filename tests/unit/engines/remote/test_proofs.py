@@ -13,8 +13,9 @@ import pytest
 from monkeycode_lsp import prompt
 from monkeycode_lsp.config import Endpoint as Settings
 from monkeycode_lsp.engines.remote import proofs
-from monkeycode_lsp.engines.remote.endpoint import Endpoint, Limits
+from monkeycode_lsp.engines.remote.endpoint import Endpoint
 from monkeycode_lsp.engines.remote.proofs import Proof
+from monkeycode_lsp.engines.remote.stream.reading import Limits
 from tests.unit.engines.remote import asking, model_server
 
 BASE, MODEL = "http://10.0.0.7:8000", "org/Qwen2.5-Coder-7B"
