@@ -6,10 +6,16 @@ import os
 from functools import cache
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from monkeycode_lsp.errors import MonkeyCodeError
 from monkeycode_lsp.models import catalogue, pull
+
+
+# How long an example takes says more about the machine than about the code.
+hypothesis.settings.register_profile("untimed", deadline=None)
+hypothesis.settings.load_profile("untimed")
 
 
 def pytest_collection_modifyitems(items):

@@ -15,7 +15,7 @@ from typing import Protocol
 from monkeycode_lsp import clock
 from monkeycode_lsp.domain import Chunk, Prompt
 from monkeycode_lsp.engines.base import Engine, Model
-from monkeycode_lsp.errors import EngineError, EngineUnavailableError, ModelError
+from monkeycode_lsp.errors import EngineBusyError, EngineError, EngineUnavailableError, ModelError
 
 logger = logging.getLogger(__name__)
 
@@ -39,8 +39,9 @@ class Reachable(Engine, Protocol):
 class Failover:
     """Answers by `first`, or by the engine that `stand_in` makes."""
 
-    # The mutable state: the stand-in while there is one and the model that it serves, why the endpoints are out of use, the task
-    # that looks at them, the one that lets the stand-in go, when somebody asked last, and until when nothing could stand in.
+    # The mutable state: the stand-in while there is one and the model that it serves, the names of all models that ever stood in,
+    # why the endpoints are out of use, the task that looks at them, the one that lets the stand-in go when its time has come,
+    # those that close it, when somebody asked last, and until when nothing could stand in.
 
     def __init__(self, first: Reachable, stand_in: Callable[[], Engine], *, notify: Callable[[str], None]) -> None:
         """`stand_in` makes the other engine; it may block, and raises what is missing for it."""
@@ -49,9 +50,11 @@ class Failover:
         self._notify = notify
         self._stand_in: Engine | None = None
         self._standing: Model | None = None
+        self._stood_in: set[str] = set()
         self._gone: EngineError | None = None
         self._looking: asyncio.Task[None] | None = None
         self._leaving: asyncio.Task[None] | None = None
+        self._closing: set[asyncio.Task[None]] = set()
         self._used = 0.0
         self._alone_until = 0.0
 
@@ -71,6 +74,8 @@ class Failover:
         self._used = clock.now()
         if self._stand_in is not None and self._standing is not None and prompt.model == self._standing.fingerprint:
             return self._stand_in.stream(prompt)
+        if prompt.model in self._stood_in:  # rendered for this machine, it never leaves it
+            raise EngineBusyError("The endpoints answer again.", remedy="Ask again.")
         return self._watched(prompt)
 
     async def aclose(self) -> None:
@@ -83,6 +88,7 @@ class Failover:
         await self._first.aclose()
         if self._stand_in is not None:
             await self._stand_in.aclose()
+        await self._closed()
 
     async def _watched(self, prompt: Prompt) -> AsyncGenerator[Chunk, None]:
         try:
@@ -114,6 +120,7 @@ class Failover:
         if self._standing is None:
             self._notify(f"{why.message} Until that is mended, {model.name} answers on this machine.")
         self._standing = model
+        self._stood_in.add(model.fingerprint)
         return model
 
     # Coming and going
@@ -132,6 +139,7 @@ class Failover:
         if self._leaving is not None:
             self._leaving.cancel()
             self._leaving = None
+        await self._closed()  # two models at a time may be more than the machine can hold
         if self._stand_in is None:
             try:
                 self._stand_in = await asyncio.to_thread(self._make)
@@ -162,4 +170,12 @@ class Failover:
         await asyncio.sleep(KEPT_S)
         self._stand_in = self._standing = None
         self._leaving = None
-        await stand_in.aclose()
+        # In a task of its own: from here on nothing calls it off.
+        closing = asyncio.create_task(stand_in.aclose())
+        self._closing.add(closing)
+        closing.add_done_callback(self._closing.discard)
+
+    async def _closed(self) -> None:
+        """Wait until whatever was let go is closed."""
+        if self._closing:
+            await asyncio.wait(set(self._closing))

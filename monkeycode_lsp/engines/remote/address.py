@@ -1,12 +1,14 @@
 """The address that a user wrote, brought into one form.  Pure.
 
-People write the bare host, `/v1`, or the whole path of one route; all of them mean the same server.
+People write the bare host, `/v1`, or the whole path of one route; all of them mean the same server.  A
+whole path that is not below `/v1` is taken at its word: gateways have routes where no server has them.
 """
 
 from __future__ import annotations
 
 import ipaddress
 import re
+import socket
 from urllib.parse import unquote, urlsplit
 
 import msgspec
@@ -40,8 +42,15 @@ _APIS = {
     "/beta/completions": "deepseek",
 }
 """Routes that only one kind of server has."""
-_OTHER_VERSION = re.compile(r"/v\d+[a-z\d]*\Z")
+_EXACT = frozenset({"/completions", "/chat/completions", "/fim/completions"})
+"""Routes that are below `/v1` at most servers, and stand for themselves where a path has no `/v1`."""
+_OTHER_VERSION = re.compile(r"/v\d+[a-z\d]*(/openai)?\Z")
 """What a few servers have in place of `/v1`."""
+_NAMES_OF_THIS_MACHINE = frozenset(
+    {"localhost", "localhost.localdomain", "localhost4", "localhost6", "localhost4.localdomain4", "localhost6.localdomain6"}
+    | {"ip6-localhost", "ip6-loopback"}
+)
+_NUMBER = re.compile(r"[\da-fx.]+")
 
 REMEDY = "Set it to something like http://127.0.0.1:8000."
 
@@ -72,6 +81,12 @@ class Address(msgspec.Struct, frozen=True):
     def loopback(self) -> bool:
         return is_loopback(self.host)
 
+    @property
+    def link_local(self) -> bool:
+        """Whether the host can only be on a network that this machine is part of."""
+        ip = _ip(self.host)
+        return ip is not None and ip.is_link_local
+
     def url(self, path: str) -> str:
         """The whole address of a route."""
         if path.startswith("/v1/"):
@@ -92,30 +107,52 @@ def parse(text: str) -> Address:
     scheme = parts.scheme.lower()
     if scheme not in {"http", "https"} or not host or any(char.isspace() or not char.isprintable() for char in text):
         raise EngineUnavailableError("The `url` of an endpoint in `remote.endpoints` is not an http or https address.", remedy=REMEDY)
-    path = parts.path.rstrip("/")
-    route = next((route for route in _ROUTES if path.endswith(route)), "")
-    path = path.removesuffix(route)
-    version = None if route.startswith("/v1") else _OTHER_VERSION.search(path)
+    if port == 0:
+        raise EngineUnavailableError("The `url` of an endpoint in `remote.endpoints` has the port 0, where nothing can be.", remedy=REMEDY)
+    path, route, version = _parted(parts.path.rstrip("/"))
     user_info, _, netloc = parts.netloc.rpartition("@")
     user, _, password = user_info.partition(":")
     return Address(
-        base=f"{scheme}://{netloc}{path[: version.start()] if version else path}".rstrip("/"),
-        host=host,
+        base=f"{scheme}://{netloc}{path}".rstrip("/"),
+        host=host.replace("%25", "%") if ":" in host else host,
         port=port or (443 if scheme == "https" else 80),
         credentials=(unquote(user), unquote(password)) if user_info else None,
         query=parts.query,
-        version=version.group() if version else "/v1",
+        version=version,
         api=_APIS.get(route, ""),
     )
 
 
 def is_loopback(host: str) -> bool:
-    """Whether `host` can only mean this machine."""
+    """Whether `host` can only mean this machine, in whatever way it is written."""
     name = host.lower().rstrip(".")
-    if name == "localhost" or name.endswith(".localhost"):
+    if name in _NAMES_OF_THIS_MACHINE or name.endswith(".localhost"):
         return True
+    ip = _ip(name)
+    return ip is not None and (ip.is_loopback or ip.is_unspecified)
+
+
+def _ip(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """The address that `host` is, as the system reads it: 127.1 and 0x7f000001 are numbers too."""
     try:
-        ip = ipaddress.ip_address(name.strip("[]").partition("%")[0])
-    except ValueError:
-        return False
-    return ip.is_loopback or ip.is_unspecified
+        if _NUMBER.fullmatch(host):
+            return ipaddress.IPv4Address(socket.inet_aton(host))
+        ip = ipaddress.ip_address(host.strip("[]").partition("%")[0])
+    except (OSError, ValueError):
+        return None
+    mapped = ip.ipv4_mapped if isinstance(ip, ipaddress.IPv6Address) else None
+    return mapped or ip
+
+
+def _parted(path: str) -> tuple[str, str, str]:
+    """What stands before every route, the route that was written, and what stands in place of `/v1`."""
+    route = next((route for route in _ROUTES if path.lower().endswith(route)), "")
+    path = path[: len(path) - len(route)]
+    while route.startswith("/v1") and path.lower().endswith("/v1"):  # appended by people and by programs alike
+        path = path[: -len("/v1")]
+    if route.startswith("/v1"):
+        return path, route, "/v1"
+    version = _OTHER_VERSION.search(path)
+    if version:
+        return path[: version.start()], route, version.group()
+    return path, route, "" if route in _EXACT else "/v1"

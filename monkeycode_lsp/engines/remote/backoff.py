@@ -1,14 +1,14 @@
 """Rest after failures, so that a dead or busy server is not asked at every key: the circuit breaker of one server.
 
 The first failure in a row costs nothing, since most are single; from the second on the rest grows.
-While it lasts, the last error is the answer.
+While it lasts, the last error is the answer.  A rest that the server itself asked for is kept whatever else is heard.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from monkeycode_lsp.errors import EngineBusyError, EngineError
+from monkeycode_lsp.errors import EngineBusyError, EngineError, EngineFaultError, EngineUnavailableError
 
 FIRST_S = 0.25
 LONGEST_S = 1.5
@@ -20,8 +20,8 @@ LONGEST_ASKED_FOR_S = 60.0
 class Backoff:
     """When one server may be asked again.
 
-    The mutable state is the number of failures in a row, the last one and the end of the rest;
-    it changes in `failed` and `succeeded` only.
+    The mutable state is the number of failures in a row, the last one, the end of the rest, and until when the server asked
+    for it; it changes in `failed` and `succeeded` only.
     """
 
     def __init__(self, clock: Callable[[], float], *, first_s: float = FIRST_S, longest_s: float = LONGEST_S) -> None:
@@ -30,6 +30,7 @@ class Backoff:
         self._longest_s = longest_s
         self._n_failures = 0
         self._until = 0.0
+        self._asked_until = 0.0
         self.error: EngineError | None = None
         """The last failure, unless something succeeded since."""
 
@@ -49,11 +50,22 @@ class Backoff:
         rest_s = 0.0
         if slow or self._n_failures > 1:
             rest_s = min(self._longest_s, self._first_s * 2.0 ** min(self._n_failures - 1, 8))
+        now = self._clock()
+        is_asked = now < self._asked_until
         if isinstance(error, EngineBusyError) and error.retry_after_s is not None:
-            rest_s = max(rest_s, min(error.retry_after_s, LONGEST_ASKED_FOR_S))
+            self._asked_until = max(self._asked_until, now + min(error.retry_after_s, LONGEST_ASKED_FOR_S))
+        elif is_asked:  # an older ask: what it ran into does not shorten the rest
+            return
         self.error = error
-        self._until = self._clock() + rest_s
+        self._until = max(now + rest_s, self._asked_until)
 
     def succeeded(self) -> None:
+        """Note an answer.  While the server wants to be left alone it is one to an older ask, and says nothing against that."""
         self._n_failures = 0
-        self.error = None
+        if self._clock() >= self._asked_until:
+            self.error = None
+
+    def seen(self) -> None:
+        """Note that the server is there.  That ends a rest after failures to reach it, and no other one."""
+        if isinstance(self.error, EngineUnavailableError) and not isinstance(self.error, EngineFaultError):
+            self.succeeded()

@@ -25,6 +25,7 @@ from monkeycode_lsp.engines.remote.http import headers, keys
 from monkeycode_lsp.engines.remote.http.head import Head
 from monkeycode_lsp.engines.remote.knowledge import Knowledge
 from monkeycode_lsp.engines.remote.loading import Loading
+from monkeycode_lsp.engines.remote.pulse import Pulse
 from monkeycode_lsp.engines.remote.stream import reading
 from monkeycode_lsp.engines.remote.stream.answer import Answer
 from monkeycode_lsp.engines.remote.stream.reading import Limits
@@ -103,6 +104,7 @@ class Endpoint:
         """Of what it was taken for so far, the present one last: a prompt that was made for another one is not for this one."""
         self.backoff = Backoff(time.monotonic)
         self._relay = Relay()
+        self._pulse = Pulse(self.address.base, self._look)
         self._loading = Loading()
         self._lock = asyncio.Lock()
         self._asks_plainly = True
@@ -112,6 +114,7 @@ class Endpoint:
 
         A connection that the server has closed meanwhile is opened anew in the background: an ask is coming.
         """
+        self._pulse.check()
         identity = await self._identify()
         if self.backoff.left_s <= 0:
             (await self._open()).warm()
@@ -129,7 +132,9 @@ class Endpoint:
 
     async def look(self, path: str) -> bytes | None:
         """What the server says at another path; None: nothing of the kind.  Takes no notice of rests."""
-        return await self._fetch(path, None)
+        said = await self._fetch(path, None)
+        self._pulse.heard()
+        return said
 
     @property
     def terms(self) -> Terms:
@@ -168,6 +173,7 @@ class Endpoint:
     async def aclose(self) -> None:
         """Stop every stream and close every connection."""
         await self._relay.aclose()
+        await self._pulse.aclose()
         await self._loading.aclose()
         transport, self._transport = self._transport, None
         if transport is not None:
@@ -199,6 +205,10 @@ class Endpoint:
             self._load(identity)
         return identity
 
+    async def _look(self) -> None:
+        if await self._fetch("/health", None) is None:
+            await self._fetch("/v1/models", None)
+
     async def _fetch(self, path: str, body: bytes | None) -> bytes | None:
         status, retry_after, content = await self._exchange(path, body)
         if status in _NO_SUCH_ROUTE:
@@ -220,21 +230,27 @@ class Endpoint:
         identity = await self._identify()
         if asked.model in self._fingerprints[:-1]:
             raise self._replaced()
+        self._pulse.check()
         self.backoff.check()
+        self._pulse.asked()
         start = time.monotonic()
         begun = False
         try:
             async with aclosing(self._ask(asked, identity)) as chunks:
                 async for chunk in chunks:
                     begun = True
+                    self._pulse.heard()
                     self.backoff.succeeded()
                     yield chunk
         except EngineError as exc:
             if isinstance(exc, ContextOverflowError):
                 self._limit_tokens = exc.limit_tokens or self._limit_tokens
             self._failed(exc, start)
+            self._pulse.heard()
             raise
         finally:
+            if not begun:
+                self._pulse.given_up()
             if not begun and time.monotonic() - start > SLOW_S:  # perhaps the model is not loaded any more
                 self._load(identity)
 

@@ -16,14 +16,14 @@ from monkeycode_lsp.domain import Chunk, Prompt
 from monkeycode_lsp.engines.base import Model
 from monkeycode_lsp.engines.remote import address
 from monkeycode_lsp.engines.remote.endpoint import Endpoint
-from monkeycode_lsp.engines.remote.pool import groups, hedging
+from monkeycode_lsp.engines.remote.pool import groups, hedging, neighbours
 from monkeycode_lsp.engines.remote.pool.dispatch import Dispatcher
 from monkeycode_lsp.engines.remote.pool.member import Member, Server
 from monkeycode_lsp.engines.remote.pool.probing import Prober
 from monkeycode_lsp.engines.remote.pool.roster import Roster
 from monkeycode_lsp.engines.remote.stream.reading import Limits
 from monkeycode_lsp.engines.remote.terms import Notify
-from monkeycode_lsp.errors import EngineError, EngineUnavailableError
+from monkeycode_lsp.errors import EngineBusyError, EngineError, EngineUnavailableError
 
 Connect = Callable[[config.Endpoint], Server]
 """Makes the server of one endpoint.  Raises an `EngineError` if its settings cannot be used."""
@@ -78,10 +78,10 @@ class RemoteEngine:
         members: list[Member] = []
         used: list[tuple[config.Endpoint, address.Address]] = []
         errors: list[EngineError] = []
-        mean = sum(endpoint.weight for endpoint in self._settings.endpoints) / max(1, len(self._settings.endpoints))
-        for endpoint in self._settings.endpoints:
+        found = self._found(errors)
+        mean = sum(endpoint.weight for endpoint, _ in found) / max(1, len(found))
+        for endpoint, where in found:
             try:
-                where = address.parse(endpoint.url)
                 server = self._connect(endpoint)
             except EngineError as exc:
                 errors.append(exc)
@@ -89,6 +89,7 @@ class RemoteEngine:
             metered = hedging.is_metered(endpoint.metered, where.host)
             members.append(Member(server, base=where.base, weight=endpoint.weight / mean, metered=metered))
             used.append((endpoint, where))
+        neighbours.introduce(members)
         if not members and errors:
             raise errors[0]
         if not members:
@@ -98,6 +99,15 @@ class RemoteEngine:
         for error in errors:
             self._notify(f"An endpoint is left out: {error}")
         return _Pool(tuple(members), self._settings, digest=groups.digest(used), notify=self._notify)
+
+    def _found(self, errors: list[EngineError]) -> list[tuple[config.Endpoint, address.Address]]:
+        found: list[tuple[config.Endpoint, address.Address]] = []
+        for endpoint in self._settings.endpoints:
+            try:
+                found.append((endpoint, address.parse(endpoint.url)))
+            except EngineError as exc:
+                errors.append(exc)
+        return neighbours.merge(found)
 
     def _endpoint(self, endpoint: config.Endpoint) -> Server:
         limits = Limits(first_s=self._settings.timeout_ms / 1e3, stall_s=self._settings.stall_ms / 1e3)
@@ -123,20 +133,20 @@ class _Pool:
         self._dispatcher = Dispatcher(settings, roster=self._roster, prober=self._prober, clock=clock)
 
     async def ready(self) -> Model:
-        if len(self.members) == 1:
-            return await self.members[0].server.ready()
+        if self._roster.is_alone:
+            return await self._roster.refresh(self.members[0])
         self._prober.used()
         return (await self._roster.ready()).model
 
     def stream(self, prompt: Prompt) -> AsyncGenerator[Chunk, None]:
-        if len(self.members) == 1:
+        if self._roster.is_alone:
             return self._dispatcher.stream(prompt, self.members)
         self._prober.used()
         if not prompt.model:
             return self._stream_of_any(prompt)
         group = self._roster.group(prompt.model)
         if group is None:
-            raise EngineUnavailableError("No endpoint serves the model any more that was to be asked.", remedy="Ask again.")
+            raise EngineBusyError("No endpoint serves the model any more that was to be asked.", remedy="Ask again.")
         return self._dispatcher.stream(prompt, group.members)
 
     async def reachable(self) -> bool:

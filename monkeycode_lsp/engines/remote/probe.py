@@ -7,10 +7,10 @@ that only one kind of server has.
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 import msgspec
 
+from monkeycode_lsp.engines.remote import facts
 from monkeycode_lsp.engines.remote.address import Address
 from monkeycode_lsp.engines.remote.dialects import by_name
 from monkeycode_lsp.engines.remote.dialects.base import Dialect, Fetch
@@ -35,11 +35,13 @@ _BY_OWNER = {
 class _Page(msgspec.Struct):
     """What tells servers apart on the pages below; each has a page with some of it, and nobody else."""
 
-    default_generation_settings: dict[str, Any] | None = None
+    default_generation_settings: dict[str, msgspec.Raw] | None = None
     model_path: str | None = None
     version: str | None = None
 
 
+_PAGE_S = 1.0
+"""How long a page may take: a server has such facts at hand, and one that hangs on a page may complete all the same."""
 _PAGES = (
     ("/props", "llama-server", "default_generation_settings"),
     ("/get_model_info", "sglang", "model_path"),
@@ -59,7 +61,7 @@ async def find(fetch: Fetch, address: Address) -> Dialect:
         body = await fetch(MODELS, None)
     except EngineFaultError:
         body = None  # it is there, and may complete all the same
-    known = (_BY_OWNER.get(card.owned_by or "") for card in cards(body))
+    known = (_BY_OWNER.get(card.owned_by) for card in cards(body))
     owner = next(filter(None, known), None)
     return by_name(owner or await _by_pages(fetch) or _COMMON)
 
@@ -72,7 +74,9 @@ async def _by_pages(fetch: Fetch) -> str | None:
 async def _shows(fetch: Fetch, path: str, field: str) -> bool:
     """Whether the page is there and has the field.  Many servers answer what they do not know with a page all the same."""
     try:
-        body = await fetch(path, None)
-        return bool(body) and getattr(msgspec.json.decode(body or b"", type=_Page), field) is not None
-    except (EngineError, msgspec.DecodeError):
+        async with asyncio.timeout(_PAGE_S):
+            body = await fetch(path, None)
+    except (EngineError, TimeoutError):
         return False
+    page = facts.read(body, _Page)
+    return page is not None and getattr(page, field) is not None

@@ -7,11 +7,15 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Sequence
 from email.utils import parsedate_to_datetime
+from typing import Any
 
 import msgspec
 
+from monkeycode_lsp.engines.remote import facts
 from monkeycode_lsp.engines.remote import refusal_words as words
+from monkeycode_lsp.engines.remote.refusal_text import said
 from monkeycode_lsp.engines.remote.refusal_words import about_model, about_suffix, refused_fields
 from monkeycode_lsp.errors import (
     ContextOverflowError,
@@ -29,6 +33,8 @@ _LOG = "Its log tells more."
 _KEY = f"Set `apiKey` or `apiKeyEnv` in {_ENDPOINTS}."
 
 _MAY_MEAN_OVERFLOW = frozenset({400, 413, 422, 500})
+_IN_TROUBLE = range(500, 600)
+"""What a server says in such a state is not kept."""
 _SAYS_ALL = frozenset({401, 402, 403, 429, 503})
 """Codes of an error object that mean the same as that status."""
 _LONGEST_REST_S = 3600.0
@@ -43,26 +49,26 @@ class Where(msgspec.Struct, frozen=True):
     has_key: bool = False
 
 
-def by_status(where: Where, status: int, body: bytes, *, path: str, retry_after: str = "") -> EngineError:
-    """The error for an HTTP status that is not a success."""
-    text = body.decode("utf-8", "replace")
+def by_status(where: Where, status: int, body: bytes, *, path: str, retry_after: str = "", sent: Sequence[str] = ()) -> EngineError:
+    """The error for an HTTP status that is not a success.  `sent`: texts of the request, which the server may repeat."""
+    text = said(body, sent)
     return (
-        (_overflow(where, text) if status in _MAY_MEAN_OVERFLOW else None)
+        (_overflow(where, text, status) if status in _MAY_MEAN_OVERFLOW else None)
         or (_about_model(where, text) if status in words.MAY_MEAN_MODEL else None)
         or _by_code(where, status, text, path=path, retry_after=retry_after)
     )
 
 
-def by_error_object(where: Where, error: bytes) -> EngineError:
-    """The error for an error object (JSON) that came with status 200."""
-    text = error.decode("utf-8", "replace")
+def by_error_object(where: Where, error: bytes, *, sent: Sequence[str] = ()) -> EngineError:
+    """The error for an error object (JSON) that came with status 200.  `sent`: as for `by_status`."""
+    text = said(error, sent)
     code = _code(error)
     if code in _SAYS_ALL:
         return _by_code(where, code, text, path="", retry_after="")
-    told = _overflow(where, text) or _about_model(where, text)
+    told = _overflow(where, text, code) or _about_model(where, text)
     if told:
         return told
-    if code in range(500, 600):
+    if code in _IN_TROUBLE:
         return EngineFaultError(f"The server at {where.base} failed in the middle of its answer.", remedy=_LOG)
     return EngineRefusedError(f"The server at {where.base} reported an error instead of a completion.", remedy=_LOG)
 
@@ -167,27 +173,22 @@ def _not_there(where: Where, path: str) -> EngineRefusedError:
     )
 
 
-def _overflow(where: Where, text: str) -> ContextOverflowError | None:
+def _overflow(where: Where, text: str, status: int) -> ContextOverflowError | None:
     if not words.OVERFLOW.search(text):
         return None
-    limit = words.window(text)
+    limit = None if status in _IN_TROUBLE else words.window(text)
     size = f" of {limit} tokens" if limit else ""
     return ContextOverflowError(f"The prompt is too long for the window{size} of the model at {where.base}.", limit_tokens=limit)
 
 
 class _Coded(msgspec.Struct):
-    code: int | str | None = None
+    code: Any = None
 
 
 def _code(error: bytes) -> int:
-    """Numbers come as texts too; what is no number is a word of the server's own."""
-    try:
-        code = msgspec.json.decode(error, type=_Coded).code
-    except (msgspec.DecodeError, RecursionError):
-        return 0
-    if isinstance(code, str):
-        return int(code[:9]) if code.isascii() and code.isdecimal() else 0
-    return code or 0
+    """What is no number is a word of the server's own."""
+    coded = facts.read(error, _Coded)
+    return (coded and facts.count(coded.code)) or 0
 
 
 def _seconds(retry_after: str) -> float | None:
@@ -197,6 +198,6 @@ def _seconds(retry_after: str) -> float | None:
     except ValueError:
         try:
             seconds = parsedate_to_datetime(retry_after).timestamp() - time.time()
-        except ValueError:
+        except (ValueError, OverflowError, OSError):  # a year that no clock knows
             return None
     return min(max(0.0, seconds), _LONGEST_REST_S) if math.isfinite(seconds) else None

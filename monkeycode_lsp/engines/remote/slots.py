@@ -9,6 +9,9 @@ project that begin alike also take each other's slot away from each other, while
 
 from __future__ import annotations
 
+_MOST = 1024
+"""No server has more."""
+
 
 class Slots:
     """Of one server: each document in use has one of its own, as far as they go.
@@ -18,16 +21,18 @@ class Slots:
 
     def __init__(self, n_slots: int, *, first: int = 0) -> None:
         """`first`: where to begin, so that not all who share the server begin with the same one."""
-        self._free = [(first + number) % n_slots for number in reversed(range(n_slots))]
+        self._n_slots = max(0, min(n_slots, _MOST))
+        self._first = first
         self._held: dict[str, int] = {}
-        self._is_worth_it = n_slots > 1
 
     def of(self, session: str) -> int | None:
         """The slot to ask for; None: any."""
-        if not (self._is_worth_it and session):
+        if self._n_slots <= 1 or not session:
             return None
         slot = self._held.pop(session, None)
-        if slot is None:
-            slot = self._free.pop() if self._free else self._held.pop(next(iter(self._held)))
+        if slot is None and len(self._held) < self._n_slots:  # those in use follow one another, and none is ever given back
+            slot = (self._first + len(self._held)) % self._n_slots
+        elif slot is None:
+            slot = self._held.pop(next(iter(self._held)))
         self._held[session] = slot
         return slot

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ IN_USE_AGAIN_S = 10.0
 NOTICED_S = 10.0
 """So soon the stand-in answers, where there is one."""
 LONGEST_LOOK_S = 3.0
+MAKING_S = 2.0
 PAUSE_S = 0.1
 
 
@@ -105,9 +107,15 @@ class Endpoints(Answering):
     def __init__(self, world):
         super().__init__("remote", world)
         self.is_there = True
+        self.back_at = -math.inf
         self.hangs = self.is_known = False
+        self.n_lost = 0
+        """Answers that are lost although they are there."""
 
     def fault(self):
+        if self.is_there and self.n_lost:
+            self.n_lost -= 1
+            return GONE
         return None if self.is_there else GONE
 
     async def ready(self):
@@ -153,7 +161,9 @@ class World:
         if any(not made.is_closed for made in self.made):
             self.broken.append("a second stand-in is made beside the first")
         if len(self.made) >= self.n_outages:
-            self.broken.append("a stand-in is made although nobody is away, or twice for one time that they are")
+            self.broken.append("more than one stand-in is made for one time that the endpoints are away")
+        if self.endpoints.is_there and now() - self.endpoints.back_at > LONGEST_LOOK_S + MAKING_S:
+            self.broken.append("a stand-in is made although the endpoints are there")
         if self._missing is not None:
             raise self._missing
         self.made.append(StandIn(self, self._error))
@@ -164,6 +174,11 @@ class World:
             self.endpoints.is_there = False
             self.endpoints.hangs = hangs
             self.n_outages += 1
+
+    def come_back(self):
+        if not self.endpoints.is_there:
+            self.endpoints.is_there = True
+            self.endpoints.back_at = now()
 
     def ask(self, n_pieces=3):
         asked = Asked()
@@ -241,7 +256,11 @@ async def go(world, number):
 
 
 async def come_back(world, _number):
-    world.endpoints.is_there = True
+    world.come_back()
+
+
+async def lose_one(world, _number):
+    world.endpoints.n_lost = 1
 
 
 async def stay_away(world, number):
@@ -252,12 +271,13 @@ async def stay_away(world, number):
 
 
 async def stay_there(world, _number):
-    world.endpoints.is_there = True
+    world.endpoints.n_lost = 0
+    world.come_back()
     await world.type_for(IN_USE_AGAIN_S)
     await world.must_be_answered_by("remote")
 
 
-acts = st.sampled_from((ask,) * 4 + (cancel, go, come_back) * 2 + (ask_for_much, stay_away, stay_there))
+acts = st.sampled_from((ask,) * 4 + (cancel, go, come_back) * 2 + (lose_one, ask_for_much, stay_away, stay_there))
 gaps = st.sampled_from((0.0, 0.02, 0.3, 0.3, 1.0, 4.0, 12.0, KEPT_S - IN_USE_AGAIN_S, KEPT_S, USED_S + 1))
 
 
@@ -265,7 +285,7 @@ gaps = st.sampled_from((0.0, 0.02, 0.3, 0.3, 1.0, 4.0, 12.0, KEPT_S - IN_USE_AGA
     script=st.lists(st.tuples(acts, st.integers(0, 99), gaps), min_size=3, max_size=30),
     missing=st.sampled_from((None, None, None, ModelMissingError("No model."))),
     error=st.sampled_from((None, None, None, EngineUnavailableError("No runtime."))),
-    making_s=st.sampled_from((0.0, 0.3, 2.0)),
+    making_s=st.sampled_from((0.0, 0.3, MAKING_S)),
 )
 @budget(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_whatever_comes_and_goes_each_ask_is_answered_by_whom_it_was_made_for_and_nothing_is_left(script, missing, error, making_s):

@@ -29,6 +29,11 @@ class Call(msgspec.Struct, frozen=True):
     slot: int | None = None
     """Which of the server's slots holds the document; None: any."""
 
+    @property
+    def sent(self) -> tuple[str, ...]:
+        """The user's own texts in it, which a refusal may repeat."""
+        return (self.text,) if self.suffix is None else (self.text, self.suffix)
+
 
 class Piece(msgspec.Struct, frozen=True):
     """What one event says."""

@@ -12,15 +12,19 @@ its block, and calls that `n_predict`; our own stops know brackets.  `n_probs` s
 
 from __future__ import annotations
 
+from typing import Any
 from urllib.parse import quote
 
 import msgspec
 
 from monkeycode_lsp import prompt
 from monkeycode_lsp.domain import Finish, Usage
+from monkeycode_lsp.engines.remote import facts
+from monkeycode_lsp.engines.remote.dialects import choice
 from monkeycode_lsp.engines.remote.dialects.base import Call, Fetch, Identity, Piece
 
 _ROUTER = "router"
+_NULL = msgspec.Raw(b"null")
 
 
 class _Body(msgspec.Struct):
@@ -44,63 +48,61 @@ class _Body(msgspec.Struct):
 
 
 class _Timings(msgspec.Struct):
-    cache_n: int | None = None
-    prompt_n: int | None = None
-    predicted_n: int | None = None
+    cache_n: Any = None
+    prompt_n: Any = None
+    predicted_n: Any = None
 
 
 class _Progress(msgspec.Struct):
-    total: int = 0
-    cache: int = 0
+    total: Any = None
+    cache: Any = None
 
 
 class _Event(msgspec.Struct):
     content: str | None = None
-    prompt_progress: _Progress | None = None
+    prompt_progress: msgspec.Raw = _NULL
     """Comes while the prompt is read, with all its tokens and those found in the cache."""
     tokens: list[int] = []
     stop: bool = False
     stop_type: str = ""
     stopped_limit: bool = False
     """How older servers say that `n_predict` was reached."""
-    timings: _Timings | None = None
-    tokens_evaluated: int | None = None
+    timings: msgspec.Raw = _NULL
+    tokens_evaluated: Any = None
     """All of the prompt's tokens."""
-    error: msgspec.Raw = msgspec.Raw(b"null")
+    error: msgspec.Raw = _NULL
 
 
-class _Generation(msgspec.Struct, frozen=True):
-    n_ctx: int | None = None
+class _Generation(msgspec.Struct):
+    n_ctx: Any = None
     """Of one slot."""
 
 
 class _Properties(msgspec.Struct):
-    role: str = ""
-    model_path: str = ""
-    model_alias: str = ""
-    total_slots: int = 0
-    default_generation_settings: _Generation = _Generation()
+    role: Any = ""
+    model_path: Any = ""
+    model_alias: Any = ""
+    total_slots: Any = 0
+    default_generation_settings: msgspec.Raw = _NULL
 
 
-class _Status(msgspec.Struct, frozen=True):
+class _Status(msgspec.Struct):
     value: str = ""
 
 
 class _Card(msgspec.Struct):
     id: str
-    status: _Status = _Status()
+    status: msgspec.Raw = _NULL
 
-
-class _Cards(msgspec.Struct):
-    data: list[_Card] = []
+    @property
+    def is_loaded(self) -> bool:
+        status = facts.read(bytes(self.status), _Status)
+        return status is not None and status.value == "loaded"
 
 
 class _Token(msgspec.Struct):
-    piece: str | list[int] = ""
-
-
-class _Tokens(msgspec.Struct):
-    tokens: list[_Token] = []
+    piece: str
+    """Those that are no text of their own are lists of bytes."""
 
 
 _encode = msgspec.json.Encoder().encode
@@ -151,39 +153,28 @@ class LlamaServer:
         if event.content is None:
             return Piece(answer=False)
         if not event.stop:
-            progress = event.prompt_progress
-            usage = Usage(reused=progress.cache, read=progress.total - progress.cache) if progress else None
-            return Piece(text=event.content, usage=usage, n_tokens=len(event.tokens) if event.content else 0)
+            return Piece(text=event.content, usage=_progress(event), n_tokens=len(event.tokens) if event.content else 0)
         finish = Finish.LENGTH if event.stop_type == "limit" or event.stopped_limit else Finish.STOP
         return Piece(text=event.content, finish=finish, usage=_usage(event), last=True)
 
     async def identify(self, fetch: Fetch, model: str) -> Identity:
         """See `Dialect.identify`."""
-        properties = _properties(await fetch("/props", None))
+        properties = facts.read(await fetch("/props", None), _Properties) or _Properties()
         if properties.role == _ROUTER:
             model = model or await _loaded(fetch)
-            properties = _properties(await fetch(f"/props?model={quote(model, safe='')}", None))
-        path = properties.model_path or properties.model_alias
-        context_tokens = properties.default_generation_settings.n_ctx or None
+            properties = facts.read(await fetch(f"/props?model={quote(model, safe='')}", None), _Properties) or _Properties()
+        path = facts.name(properties.model_path) or facts.name(properties.model_alias)
+        generation = facts.read(bytes(properties.default_generation_settings), _Generation) or _Generation()
+        slots = facts.count(properties.total_slots, most=facts.MOST_SLOTS) or 0
         family = await _family(fetch, model, model or path)
-        return Identity(model or _last(path), family, context_tokens, slots=properties.total_slots)
-
-
-def _properties(body: bytes | None) -> _Properties:
-    try:
-        return msgspec.json.decode(body, type=_Properties) if body else _Properties()
-    except msgspec.DecodeError:
-        return _Properties()
+        return Identity(model or _last(path), family, facts.window(generation.n_ctx), slots=slots)
 
 
 async def _loaded(fetch: Fetch) -> str:
     """A router's model: one that is loaded before one that would have to be."""
-    body = await fetch("/v1/models", None)
-    try:
-        cards = msgspec.json.decode(body, type=_Cards).data if body else []
-    except msgspec.DecodeError:
-        cards = []
-    return next((card.id for card in sorted(cards, key=lambda card: card.status.value != "loaded")), "")
+    cards = [card for card in facts.entries(await fetch("/v1/models", None), "data", _Card) or [] if facts.name(card.id)]
+    loaded = [card.id for card in cards if card.is_loaded and choice.writes([card.id])]
+    return choice.best(loaded or [card.id for card in cards], lambda name: (name,)) or ""
 
 
 async def _family(fetch: Fetch, model: str, name: str) -> prompt.Family | None:
@@ -191,11 +182,7 @@ async def _family(fetch: Fetch, model: str, name: str) -> prompt.Family | None:
     texts = {text for family in prompt.FAMILIES for text in msgspec.structs.astuple(family.markers) if text}
     asked = {"content": " ".join(sorted(texts)), "add_special": False, "parse_special": True, "with_pieces": True}
     body = await fetch("/tokenize", _encode(asked | ({"model": model} if model else {})))
-    try:
-        tokens = msgspec.json.decode(body, type=_Tokens).tokens if body else []
-    except msgspec.DecodeError:
-        tokens = []
-    pieces = {token.piece for token in tokens if isinstance(token.piece, str)}
+    pieces = {token.piece for token in facts.entries(body, "tokens", _Token) or []}
     return prompt.by_vocabulary(prompt.markers_in(pieces.__contains__), architecture="", name=name) or prompt.by_name(name)
 
 
@@ -203,11 +190,19 @@ def _last(path: str) -> str:
     return path.replace("\\", "/").rstrip("/").rpartition("/")[2]
 
 
+def _progress(event: _Event) -> Usage | None:
+    progress = facts.read(bytes(event.prompt_progress), _Progress)
+    if progress is None:
+        return None
+    whole, reused = facts.count(progress.total) or 0, facts.count(progress.cache) or 0
+    return Usage(reused=reused, read=max(0, whole - reused))
+
+
 def _usage(event: _Event) -> Usage | None:
-    timings = event.timings
+    timings = facts.read(bytes(event.timings), _Timings)
     if timings is None:
         return None
-    reused = timings.cache_n
-    if reused is None and event.tokens_evaluated is not None and timings.prompt_n is not None:  # older servers leave the sum to us
-        reused = event.tokens_evaluated - timings.prompt_n
-    return Usage(reused=reused, read=timings.prompt_n, generated=timings.predicted_n)
+    reused, read, whole = facts.count(timings.cache_n), facts.count(timings.prompt_n), facts.count(event.tokens_evaluated)
+    if reused is None and whole is not None and read is not None:  # older servers leave the sum to us
+        reused = max(0, whole - read)
+    return Usage(reused=reused, read=read, generated=facts.count(timings.predicted_n))

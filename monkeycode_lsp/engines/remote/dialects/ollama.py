@@ -16,6 +16,8 @@ import msgspec
 
 from monkeycode_lsp import prompt
 from monkeycode_lsp.domain import Finish, Usage
+from monkeycode_lsp.engines.remote import facts
+from monkeycode_lsp.engines.remote.dialects import choice
 from monkeycode_lsp.engines.remote.dialects.base import Call, Fetch, Identity, Piece
 from monkeycode_lsp.errors import EngineRefusedError
 
@@ -25,7 +27,7 @@ SMALLEST_WINDOW = 4096
 """The least that Ollama gives a model of which nobody says how much; what it really gives depends on its graphics card."""
 
 _KEEP = f"{KEEP // timedelta(minutes=1)}m"
-_NUM_CTX = re.compile(r"^num_ctx\s+(\d+)", re.MULTILINE)
+_NUM_CTX = re.compile(r"^num_ctx[ \t]{1,64}(\d{1,20})[ \t\r]*$", re.MULTILINE)
 
 
 class _Event(msgspec.Struct):
@@ -34,12 +36,12 @@ class _Event(msgspec.Struct):
     response: str | None = None
     done: bool = False
     done_reason: str = ""
-    eval_count: int | None = None
+    eval_count: Any = None
     error: msgspec.Raw = msgspec.Raw(b"null")
 
 
-class _Details(msgspec.Struct, frozen=True):
-    parent_model: str = ""
+class _Details(msgspec.Struct):
+    parent_model: Any = ""
 
 
 class _Shown(msgspec.Struct):
@@ -48,8 +50,8 @@ class _Shown(msgspec.Struct):
     """The Modelfile's, one a line."""
     capabilities: list[str] | None = None
     """None: an older server, which does not say."""
-    details: _Details = _Details()
-    model_info: dict[str, Any] = {}
+    details: msgspec.Raw = msgspec.Raw(b"null")
+    model_info: msgspec.Raw = msgspec.Raw(b"null")
 
 
 class _Listed(msgspec.Struct):
@@ -57,17 +59,12 @@ class _Listed(msgspec.Struct):
 
     name: str
     expires_at: datetime | None = None
-    context_length: int | None = None
+    context_length: Any = None
     capabilities: tuple[str, ...] = ("completion",)
-
-
-class _List(msgspec.Struct):
-    models: list[_Listed] | None = None
 
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(_Event).decode
-_decode_list = msgspec.json.Decoder(_List).decode
 
 
 class Ollama:
@@ -119,7 +116,7 @@ class Ollama:
         if not event.done:
             return Piece(text=event.response)
         finish = Finish.LENGTH if event.done_reason == "length" else Finish.STOP
-        return Piece(text=event.response, finish=finish, usage=Usage(generated=event.eval_count), last=True)
+        return Piece(text=event.response, finish=finish, usage=Usage(generated=facts.count(event.eval_count)), last=True)
 
     async def identify(self, fetch: Fetch, model: str) -> Identity:
         """See `Dialect.identify`.  Raises `EngineRefusedError` if there is no such model."""
@@ -128,13 +125,14 @@ class Ollama:
         body = await fetch("/api/show", _encode({"model": name}))
         if body is None and model:
             await _must_have(fetch, model)
-        shown = _shown(body)
+        shown = facts.read(body, _Shown) or _Shown()
+        info = facts.read(bytes(shown.model_info), dict[str, Any]) or {}
         loaded = next((other for other in running if _same(other.name, name)), None)
         without = frozenset({"keep_alive"} if _stays_longer(loaded) else ())
         return Identity(
             name,
-            _family(shown, name),
-            _window(shown, loaded),
+            _family(shown, info, name),
+            _window(shown, info, loaded),
             inserts=_inserts(shown),
             without=without,
             load=("/api/generate", _encode({"model": name} if without else {"model": name, "keep_alive": _KEEP})),
@@ -143,29 +141,21 @@ class Ollama:
 
 def _listed(body: bytes | None) -> list[_Listed] | None:
     """None: there is no such list."""
-    try:
-        return _decode_list(body).models or [] if body else None
-    except msgspec.DecodeError:
-        return None
-
-
-def _shown(body: bytes | None) -> _Shown:
-    try:
-        return msgspec.json.decode(body, type=_Shown) if body else _Shown()
-    except msgspec.DecodeError:
-        return _Shown()
+    found = facts.entries(body, "models", _Listed)
+    return None if found is None else [listed for listed in found if facts.name(listed.name)]
 
 
 async def _first(fetch: Fetch, running: list[_Listed]) -> str:
     """The model to ask if the user names none: one that is known to fill in, and best one that is loaded."""
     pulled = _listed(await fetch("/api/tags", None)) or []
     names = [listed.name for listed in [*running, *pulled] if "completion" in listed.capabilities]
-    if not names:
+    best = choice.best(names, lambda name: (name,))
+    if best is None:
         raise EngineRefusedError(
             "Ollama has no model that could complete code.",
             remedy="Get one, such as `ollama pull qwen2.5-coder:1.5b-base`, or name one in `model` of `remote.endpoints`.",
         )
-    return next((name for name in names if prompt.by_name(name)), names[0])
+    return best
 
 
 async def _must_have(fetch: Fetch, model: str) -> None:
@@ -184,17 +174,17 @@ def _same(left: str, right: str) -> bool:
     return len(names) == 1
 
 
-def _family(shown: _Shown, name: str) -> prompt.Family | None:
+def _family(shown: _Shown, info: dict[str, Any], name: str) -> prompt.Family | None:
     """By the markers in the model's template, else by its names.
 
     Markers of which we do not know how their model was taught to use them are left to the template: it knows.
     """
-    info = shown.model_info
-    names = [name, shown.details.parent_model, str(info.get("general.basename", "")), str(info.get("general.name", ""))]
+    details = facts.read(bytes(shown.details), _Details) or _Details()
+    names = [name, *map(facts.name, (details.parent_model, info.get("general.basename"), info.get("general.name")))]
     markers = prompt.markers_in(shown.template.__contains__)
     if markers.prefix:
         named = next((other for other in names if other and prompt.by_name(other)), name)
-        family = prompt.by_vocabulary(markers, architecture=str(info.get("general.architecture", "")), name=named)
+        family = prompt.by_vocabulary(markers, architecture=facts.name(info.get("general.architecture")), name=named)
         return family if family and family.name in {known.name for known in prompt.FAMILIES} else None
     return next(filter(None, (prompt.by_name(other) for other in names if other)), None)
 
@@ -205,11 +195,11 @@ def _inserts(shown: _Shown) -> bool | None:
     return ".Suffix" in shown.template if shown.template else None
 
 
-def _window(shown: _Shown, loaded: _Listed | None) -> int:
+def _window(shown: _Shown, info: dict[str, Any], loaded: _Listed | None) -> int:
     """What it has if it is loaded, else what its Modelfile asks for, else the least; never more than it was trained with."""
-    trained = next((value for key, value in shown.model_info.items() if key.endswith(".context_length") and isinstance(value, int)), None)
+    trained = next((facts.window(value) for key, value in info.items() if key.endswith(".context_length")), None)
     asked = _NUM_CTX.search(shown.parameters)
-    window = (loaded and loaded.context_length) or (int(asked[1]) if asked else SMALLEST_WINDOW)
+    window = (loaded and facts.window(loaded.context_length)) or (asked and facts.window(asked[1])) or SMALLEST_WINDOW
     return min(window, trained or window)
 
 

@@ -6,10 +6,14 @@ The reader understands both forms of an event, the one with `text` and the chat'
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from monkeycode_lsp import prompt
 from monkeycode_lsp.domain import Finish, Usage
+from monkeycode_lsp.engines.remote import facts
+from monkeycode_lsp.engines.remote.dialects import choice
 from monkeycode_lsp.engines.remote.dialects.base import Call, Fetch, Identity, Piece
 from monkeycode_lsp.errors import EngineRefusedError
 
@@ -59,20 +63,20 @@ class _Choice(msgspec.Struct):
 
 
 class _Details(msgspec.Struct):
-    cached_tokens: int | None = None
+    cached_tokens: Any = None
 
 
 class _Usage(msgspec.Struct):
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
+    prompt_tokens: Any = None
+    completion_tokens: Any = None
     prompt_tokens_details: _Details | None = None
-    prompt_cache_hit_tokens: int | None = None
+    prompt_cache_hit_tokens: Any = None
     """DeepSeek's word for it."""
 
 
 class _Event(msgspec.Struct):
     choices: list[_Choice] | None = None
-    usage: _Usage | None = None
+    usage: msgspec.Raw = msgspec.Raw(b"null")
     error: msgspec.Raw = msgspec.Raw(b"null")
     detail: msgspec.Raw = msgspec.Raw(b"null")
     """What web frameworks call their errors."""
@@ -83,21 +87,26 @@ class Card(msgspec.Struct, frozen=True):
     """A model in the server's list."""
 
     id: str
-    owned_by: str | None = None
-    root: str | None = None
+    owned_by: str = ""
+    root: str = ""
     """What vLLM and SGLang have loaded under this name."""
-    parent: str | None = None
+    parent: str = ""
     """The model that an adapter adapts."""
     max_model_len: int | None = None
 
 
-class _Cards(msgspec.Struct):
-    data: list[Card] | None = None
+class _Card(msgspec.Struct):
+    """The same, as a server may write it."""
+
+    id: Any = None
+    owned_by: Any = None
+    root: Any = None
+    parent: Any = None
+    max_model_len: Any = None
 
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(_Event).decode
-_decode_cards = msgspec.json.Decoder(_Cards).decode
 
 
 class OpenAI:
@@ -141,7 +150,7 @@ class OpenAI:
             return Piece(error=error)
         if event.object == "error":  # older vLLM: the event itself is the error
             return Piece(error=data)
-        usage = _usage(event.usage) if event.usage else None
+        usage = _usage(bytes(event.usage))
         if event.choices is None:
             detail = bytes(event.detail)
             return Piece(usage=usage, answer=usage is not None) if detail == b"null" else Piece(error=detail)
@@ -164,11 +173,12 @@ class OpenAI:
 
 
 def cards(body: bytes | None) -> list[Card]:
-    """The list of models; empty if it is none."""
-    try:
-        return _decode_cards(body).data or [] if body else []
-    except msgspec.DecodeError:
-        return []  # not every server has this list; the completion itself will tell more
+    """The list of models; empty if it is none: not every server has one, and the completion itself will tell more."""
+    return [
+        Card(name, facts.name(card.owned_by), facts.name(card.root), facts.name(card.parent), facts.window(card.max_model_len))
+        for card in facts.entries(body, "data", _Card) or []
+        if (name := facts.name(card.id))
+    ]
 
 
 async def listed(fetch: Fetch, model: str) -> list[Card]:
@@ -182,20 +192,30 @@ async def listed(fetch: Fetch, model: str) -> list[Card]:
 
 
 def identity(known: list[Card], model: str) -> Identity:
-    """Who answers: the model that the user named, else the first one in the list.
+    """Who answers: the model that the user named, else the best one in the list.
 
     A name that tells no family may stand for a model whose name does, or for an adapter of one.
     """
-    card = next((card for card in known if card.id == model or not model), None)
+    by_id = {card.id: card for card in reversed(known)}
+
+    def names(card: Card) -> tuple[str, ...]:
+        base = by_id.get(card.parent)
+        return (card.id, card.root, card.parent, base.root if base else "")
+
+    card = by_id.get(model) if model else choice.best(known, names)
     if card is None:  # a name that only a gateway knows, or one that does not exist: the completion will tell
         return Identity(model, prompt.by_name(model) if model else None)
-    base = next((other for other in known if other.id == card.parent), None)
-    names = (card.id, card.root, card.parent, base.root if base else None)
-    family = next(filter(None, (prompt.by_name(name) for name in names if name)), None)
+    base = by_id.get(card.parent)
+    family = next(filter(None, (prompt.by_name(name) for name in names(card) if name)), None)
     return Identity(card.id, family, card.max_model_len or (base.max_model_len if base else None))
 
 
-def _usage(usage: _Usage) -> Usage:
-    reused = usage.prompt_tokens_details.cached_tokens if usage.prompt_tokens_details else usage.prompt_cache_hit_tokens
-    read = None if usage.prompt_tokens is None else usage.prompt_tokens - (reused or 0)
-    return Usage(reused=reused, read=read, generated=usage.completion_tokens)
+def _usage(told: bytes) -> Usage | None:
+    usage = facts.read(told, _Usage)
+    if usage is None:
+        return None
+    details = usage.prompt_tokens_details
+    reused = facts.count(details.cached_tokens if details else usage.prompt_cache_hit_tokens)
+    whole = facts.count(usage.prompt_tokens)
+    read = None if whole is None else max(0, whole - (reused or 0))
+    return Usage(reused=reused, read=read, generated=facts.count(usage.completion_tokens))

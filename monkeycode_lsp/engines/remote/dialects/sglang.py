@@ -6,13 +6,20 @@ that was not given.  `rid`, `session_params` and `cache_salt` are not sent: its 
 
 from __future__ import annotations
 
+import asyncio
+
 import msgspec
 
 from monkeycode_lsp.domain import Priority
+from monkeycode_lsp.engines.remote import facts
 from monkeycode_lsp.engines.remote.dialects.base import Call, Fetch, Identity
 from monkeycode_lsp.engines.remote.dialects.openai import Fields, OpenAI, identity, listed
 from monkeycode_lsp.engines.remote.dialects.vllm import sampling
 from monkeycode_lsp.errors import EngineError
+
+
+_PAGE_S = 1.0
+"""It has its facts at hand; where they do not come, it is asked as if it had none."""
 
 
 class _Facts(msgspec.Struct):
@@ -40,14 +47,15 @@ class SGLang(OpenAI):
     async def identify(self, fetch: Fetch, model: str) -> Identity:
         """Its list tells the window as well.  A server without priorities may refuse whatever has one, in the middle of a stream."""
         known = identity(await listed(fetch, model), model)
-        facts = await _facts(fetch)
-        without = frozenset[str]() if facts.enable_priority_scheduling else frozenset({"priority"})
-        return msgspec.structs.replace(known, inserts=bool(facts.completion_template), without=without)
+        started = await _facts(fetch)
+        without = frozenset[str]() if started.enable_priority_scheduling else frozenset({"priority"})
+        return msgspec.structs.replace(known, inserts=bool(started.completion_template), without=without)
 
 
 async def _facts(fetch: Fetch) -> _Facts:
     try:
-        body = await fetch("/get_server_info", None)
-        return msgspec.json.decode(body, type=_Facts) if body else _Facts()
-    except (EngineError, msgspec.DecodeError):
-        return _Facts()  # only the administrator's key may open this page
+        async with asyncio.timeout(_PAGE_S):
+            body = await fetch("/get_server_info", None)
+    except (EngineError, TimeoutError):
+        body = None  # only the administrator's key may open this page
+    return facts.read(body, _Facts) or _Facts()

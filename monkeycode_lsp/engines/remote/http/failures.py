@@ -11,7 +11,16 @@ from contextlib import contextmanager
 
 import httpcore2 as httpcore
 
-from monkeycode_lsp.errors import EngineError, EngineUnavailableError, StreamBrokenError
+from monkeycode_lsp.errors import EngineBusyError, EngineError, EngineUnavailableError, StreamBrokenError
+
+
+class UnheardError(httpcore.RemoteProtocolError):
+    """A connection ended on which the server has never said anything."""
+
+
+class SparedError(httpcore.RemoteProtocolError):
+    """The server says that it has not begun this request: it can be asked again."""
+
 
 CONNECT_S = 3.0
 """Longest wait for a connection, TLS included: what takes longer is no place for a keystroke."""
@@ -24,7 +33,7 @@ _PROXY_WANTS_PASSWORD = 407
 
 @contextmanager
 def translated(base: str, *, perhaps: str = "") -> Iterator[None]:
-    """Errors of httpcore as ours; `perhaps`: what may mend it where the server says nothing."""
+    """Errors of httpcore as ours; `perhaps`: what may mend it where the server has never said anything."""
     try:
         yield
     except httpcore.LocalProtocolError:  # its text may hold a header's value, which may be a key
@@ -32,6 +41,8 @@ def translated(base: str, *, perhaps: str = "") -> Iterator[None]:
             f"A request to {base} cannot be written.",
             remedy="Check `headers`, `apiKey` and `url` in `remote.endpoints` for odd characters.",
         ) from None
+    except httpcore.ConnectionNotAvailable as exc:
+        raise EngineBusyError(f"The server at {base} takes no request over HTTP/2 now.", remedy="Or switch `remote.http2` off.") from exc
     except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException, httpcore.ProxyError) as exc:
         raise _ours(exc, base, perhaps) from exc
     except (httpcore.UnsupportedProtocol, UnicodeError) as exc:
@@ -46,7 +57,7 @@ def _ours(exc: Exception, base: str, perhaps: str) -> EngineError:
         return _identity(refused, base)
     if isinstance(exc, httpcore.ConnectError | httpcore.ConnectTimeout):
         return _not_connected(exc, refused, base)
-    return StreamBrokenError(f"The server at {base} broke the connection off.", remedy=perhaps)
+    return StreamBrokenError(f"The server at {base} broke the connection off.", remedy=perhaps if isinstance(exc, UnheardError) else "")
 
 
 def _by_proxy(exc: httpcore.ProxyError, base: str) -> EngineError:

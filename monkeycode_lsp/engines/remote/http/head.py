@@ -29,11 +29,14 @@ def read(status: int, date: str, *, sockname: Any, certificate: Any) -> Head:
 def _time(date: str) -> float | None:
     try:
         return email.utils.parsedate_to_datetime(date).timestamp()
-    except (ValueError, OverflowError):
+    except (ValueError, OverflowError, OSError):  # a year that no clock knows
         return None
 
 
 def _end(certificate: Any) -> float | None:
     if not isinstance(certificate, dict) or "notAfter" not in certificate:
         return None
-    return float(ssl.cert_time_to_seconds(certificate["notAfter"]))
+    try:
+        return float(ssl.cert_time_to_seconds(certificate["notAfter"]))
+    except (ValueError, OverflowError):
+        return None

@@ -21,6 +21,9 @@ import h2.settings
 import httpcore2 as httpcore
 from h2.errors import ErrorCodes
 
+from monkeycode_lsp.engines.remote.http.failures import SparedError, UnheardError
+from monkeycode_lsp.engines.remote.http.http1 import IDLE_S
+from monkeycode_lsp.engines.remote.http.turns import Turn
 from monkeycode_lsp.engines.remote.http.wires import Wire
 
 _WINDOW = 1_048_576
@@ -33,7 +36,9 @@ _SETTINGS = {
 _PIECE = 65_536
 QUIET_S = 1.0
 """After how long a silence of the server a stream that is given up casts doubt on its connection."""
-_FRAME_HEAD, _GOAWAY = 9, 7
+_FRAME_HEAD, _DATA, _HEADERS, _GOAWAY = 9, 0, 1, 7
+_MAX_IDLE_FRAMES = 10_000
+"""Frames in a row that bring nothing of an answer: a server that sends more only keeps us busy."""
 
 Headers = list[tuple[bytes, bytes]]
 
@@ -116,11 +121,14 @@ class Session:
         self._h2.increment_flow_control_window(16 * _WINDOW)
         self._streams: dict[int, Stream] = {}
         self._unread = b""
+        self._n_idle = 0
+        """Frames since the last one that brought something."""
         self._leaving = False
         """The server takes no more requests here."""
         self._doubted_at = 0.0
         """Nothing but a sign of life after this makes the connection good again."""
         self._settled = asyncio.Event()
+        self._served = False
         self._flush()
         self._reader = asyncio.create_task(self._read())
 
@@ -131,6 +139,16 @@ class Session:
     @property
     def idle(self) -> bool:
         return not self._streams
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether the server may have closed it as idle; see `http1`."""
+        return self.idle and (self._served or monotonic() - self.used_at > IDLE_S)
+
+    @property
+    def is_shut(self) -> bool:
+        """Whether the server lets no stream begin here, as long as it says nothing else."""
+        return not self.over and not self._h2.remote_settings.max_concurrent_streams
 
     @property
     def has_room(self) -> bool:
@@ -155,9 +173,12 @@ class Session:
             await stream.head()
         except BaseException as exc:
             self.drop(stream)
+            if isinstance(exc, h2.exceptions.TooManyStreamsError | h2.exceptions.NoAvailableStreamIDError):
+                raise httpcore.ConnectionNotAvailable from exc
             if isinstance(exc, h2.exceptions.ProtocolError):
                 raise httpcore.LocalProtocolError from exc
             raise
+        self._served = True
         return stream
 
     def taken(self, stream: Stream, n_counted: int) -> None:
@@ -216,13 +237,17 @@ class Session:
 
     async def _read(self) -> None:
         error: Exception = httpcore.RemoteProtocolError()
+        turn = Turn()
         try:
             while data := await self.wire.read(_PIECE):
                 for frame in self._frames(data):
                     self._frame(frame)
+                    await turn.end()
                 self._flush()
+            if not self.wire.heard:
+                error = UnheardError()
         except httpcore.NetworkError as exc:
-            error = exc
+            error = exc if self.wire.heard else UnheardError(*exc.args)
         except (h2.exceptions.H2Error, ValueError, IndexError) as exc:  # what it sent is not HTTP/2
             error.__cause__ = exc
         finally:
@@ -232,17 +257,22 @@ class Session:
                 stream.end(error)
 
     def _frames(self, data: bytes) -> Iterable[bytes]:
-        self._unread += data
-        while len(self._unread) >= _FRAME_HEAD:
-            size = _FRAME_HEAD + int.from_bytes(self._unread[:3])
-            if len(self._unread) < size:
-                if size > _FRAME_HEAD + self._h2.max_inbound_frame_size:
-                    raise ValueError
-                return
-            frame, self._unread = self._unread[:size], self._unread[size:]
-            yield frame
+        data, start = self._unread + data, 0
+        while len(data) - start >= _FRAME_HEAD:
+            end = start + _FRAME_HEAD + int.from_bytes(data[start : start + 3])
+            if end - start > _FRAME_HEAD + self._h2.max_inbound_frame_size:
+                raise ValueError
+            if len(data) < end:
+                break
+            yield data[start:end]
+            start = end
+        self._unread = data[start:]
 
     def _frame(self, frame: bytes) -> None:
+        brings = frame[3] == _HEADERS or (frame[3] == _DATA and len(frame) > _FRAME_HEAD)
+        self._n_idle = 0 if brings else self._n_idle + 1
+        if self._n_idle > _MAX_IDLE_FRAMES:
+            raise ValueError
         if frame[3] == _GOAWAY:  # `h2` would take nothing more after it, yet the streams that it spares go on
             self._go_away(last=int.from_bytes(frame[_FRAME_HEAD : _FRAME_HEAD + 4]) & 0x7FFFFFFF)
             return
@@ -252,8 +282,8 @@ class Session:
     def _go_away(self, last: int) -> None:
         self._leaving = True
         for stream in self._streams.values():
-            if stream.number > last:  # it was not begun there: safe to ask again
-                stream.end(httpcore.RemoteProtocolError())
+            if stream.number > last:
+                stream.end(SparedError())
         if not self._streams:
             self.wire.abort()
 
@@ -279,4 +309,4 @@ class Session:
         elif isinstance(event, h2.events.StreamEnded):
             stream.end()
         elif isinstance(event, h2.events.StreamReset):
-            stream.end(httpcore.RemoteProtocolError())
+            stream.end(SparedError() if event.error_code == ErrorCodes.REFUSED_STREAM else httpcore.RemoteProtocolError())

@@ -12,6 +12,7 @@ import socket
 from collections.abc import Callable
 
 from monkeycode_lsp import threads
+from monkeycode_lsp.engines.remote.address import is_loopback
 
 _MOST = 6
 
@@ -45,6 +46,18 @@ class Names:
         self._asked.pop(host, None)
         if not task.cancelled():
             task.exception()  # whoever waited may have gone
+
+
+def is_here(number: str) -> bool:
+    """Whether a numeric address is one of this machine's own.  No packet is sent."""
+    if is_loopback(number):
+        return True
+    try:
+        with socket.socket(socket.AF_INET6 if ":" in number else socket.AF_INET, socket.SOCK_DGRAM) as ours:
+            ours.bind(socket.getaddrinfo(number, 0, flags=socket.AI_NUMERICHOST)[0][4])  # the system lends nobody another's address
+    except OSError:
+        return False
+    return True
 
 
 def _is_number(host: str) -> bool:

@@ -1,26 +1,26 @@
 """Opens wires to one server, through its proxy where there is one: name, TCP, tunnel and TLS in one go.
 
-httpcore is handed wires that need nothing more, so one can be opened before it is needed, and every
-step can be cancelled without leaving a socket behind.
+A wire needs nothing more, so one can be opened before it is needed, and every step can be cancelled
+without leaving a socket behind.  No proxy is ever asked for this machine, whatever name it goes by.
 """
 
 from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Iterable
-from typing import Any
 
 import h11
 import httpcore2 as httpcore
 import msgspec
 
-from monkeycode_lsp.engines.remote.http.names import Names
+from monkeycode_lsp.engines.remote.http.names import Names, is_here
 from monkeycode_lsp.engines.remote.http.proxy import Proxy
 from monkeycode_lsp.engines.remote.http.wires import Wire
 
 _STAGGER_S = 0.25
 """How long an address of a name is tried alone before the next is tried beside it."""
+_LOOK_S = 1.0
+"""Longest look for a name that a proxy would look up otherwise: this machine's own names need no time."""
 _PIECE = 65_536
 
 
@@ -29,6 +29,8 @@ class Route(msgspec.Struct, frozen=True):
 
     host: str
     port: int
+    name: str = ""
+    """The host as its certificate has it."""
     context: ssl.SSLContext | None = None
     """For TLS with the server; None: not encrypted."""
     via: Proxy | None = None
@@ -36,46 +38,28 @@ class Route(msgspec.Struct, frozen=True):
     """For TLS with the proxy."""
 
 
-class Network(httpcore.AsyncNetworkBackend):
+class Network:
     """Opens wires along one route.
 
-    The mutable state is the wire that was opened before it was needed; it changes in `keep`,
-    `connect_tcp` and `close` only.
+    The mutable state is the route, which loses its proxy if the server turns out to be this machine;
+    it changes in `_settle` only.
     """
 
-    def __init__(self, route: Route, *, within_s: float) -> None:
+    def __init__(self, route: Route, *, within_s: float, names: Names | None = None) -> None:
         self._route = route
         self._within_s = within_s
-        self._names = Names()
-        self._spare: Wire | None = None
+        self._names = names or Names()
+        self._settled = route.via is None
+        self._settling = asyncio.Lock()
 
     @property
-    def prepared(self) -> bool:
-        """Whether a wire lies ready."""
-        return self._spare is not None and not self._spare.over
-
-    def keep(self, wire: Wire) -> None:
-        """Let whoever connects next have `wire`."""
-        if self._spare is not None:
-            self._spare.abort()
-        self._spare = wire
-
-    async def connect_tcp(
-        self,
-        host: str,  # noqa: ARG002 - there is one route
-        port: int,  # noqa: ARG002 - as above
-        timeout: float | None = None,  # noqa: ARG002 - the limit covers more than this step
-        local_address: str | None = None,  # noqa: ARG002 - nobody sets it
-        socket_options: Iterable[Any] | None = None,  # noqa: ARG002 - nobody sets it
-    ) -> httpcore.AsyncNetworkStream:
-        """The wire that lies ready, or a new one."""
-        spare, self._spare = self._spare, None
-        if spare is not None and not spare.over:
-            return spare
-        return await self.open()
+    def via(self) -> Proxy | None:
+        """The proxy that wires pass; certain once a wire was opened."""
+        return self._route.via
 
     async def open(self) -> Wire:
         """A new wire.  Raises httpcore's errors for what does not connect."""
+        await self._settle()
         route, wire = self._route, None
         try:
             async with asyncio.timeout(self._within_s):
@@ -83,7 +67,7 @@ class Network(httpcore.AsyncNetworkBackend):
                 if route.via is not None:
                     await self._pass(wire, route.via)
                 if route.context is not None:
-                    await wire.secure(route.context, route.host, self._within_s)
+                    await wire.secure(route.context, route.name or route.host, self._within_s)
         except BaseException as exc:
             if wire is not None:
                 wire.abort()
@@ -95,11 +79,21 @@ class Network(httpcore.AsyncNetworkBackend):
         return wire
 
     def close(self) -> None:
-        """Forget the wire that lies ready, and any name that is being looked up."""
+        """Forget any name that is being looked up."""
         self._names.close()
-        if self._spare is not None:
-            self._spare.abort()
-            self._spare = None
+
+    async def _settle(self) -> None:
+        async with self._settling:
+            if self._settled:
+                return
+            try:
+                async with asyncio.timeout(_LOOK_S):
+                    numbers = await self._names.resolve(self._route.host)
+            except (OSError, TimeoutError):  # only the proxy knows it, as is usual behind one
+                numbers = []
+            if numbers and all(is_here(number) for number in numbers):
+                self._route = msgspec.structs.replace(self._route, via=None, via_context=None)
+            self._settled = True
 
     async def _tcp(self) -> Wire:
         via = self._route.via
@@ -128,7 +122,7 @@ async def _tunnel(wire: Wire, route: Route, authorization: str) -> None:
     http = h11.Connection(h11.CLIENT)
     try:
         for event in (h11.Request(method="CONNECT", target=target, headers=headers), h11.EndOfMessage()):
-            await wire.write(http.send(event) or b"")
+            wire.put(http.send(event) or b"")
         while (reply := http.next_event()) is h11.NEED_DATA or isinstance(reply, h11.InformationalResponse):
             if reply is h11.NEED_DATA:
                 http.receive_data(await wire.read(_PIECE))
@@ -137,6 +131,8 @@ async def _tunnel(wire: Wire, route: Route, authorization: str) -> None:
     status = reply.status_code if isinstance(reply, h11.Response) else 0
     if status not in range(200, 300):
         raise httpcore.ProxyError(status)
+    if http.trailing_data[0]:  # nobody has asked the server anything yet
+        raise httpcore.ProxyError
 
 
 async def _first(numbers: list[str], port: int) -> Wire:

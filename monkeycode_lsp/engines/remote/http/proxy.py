@@ -1,6 +1,7 @@
 """Which proxy, if any, the environment asks for.  Pure: the environment is an argument.
 
-This machine is always reached directly, whatever the variables say; a proxy that cannot be used
+This machine and its own link are always reached directly, whatever the variables say (`network` asks
+who else is this machine); a proxy that cannot be used
 does no harm to an endpoint that does not need it.
 """
 
@@ -35,7 +36,7 @@ class Proxy(msgspec.Struct, frozen=True):
 
 def choose(address: Address, environ: Mapping[str, str]) -> Proxy | None:
     """None: go directly.  Raises `EngineUnavailableError` where a proxy is needed that cannot be used."""
-    if address.loopback or _exempt(address, _variable(environ, "no_proxy")):
+    if address.loopback or address.link_local or _exempt(address, _variable(environ, "no_proxy")):
         return None
     scheme = "https" if address.secure else "http"
     proxy = _variable(environ, f"{scheme}_proxy") or _variable(environ, "all_proxy")
@@ -80,7 +81,7 @@ def _covers(entry: str, address: Address) -> bool:
         entry = name
     entry = entry.strip("[]")
     try:
-        return ipaddress.ip_address(host) in ipaddress.ip_network(entry, strict=False)
+        return ipaddress.ip_address(host.partition("%")[0]) in ipaddress.ip_network(entry, strict=False)
     except ValueError:
         domain = entry.removeprefix("*").strip(".")
         return bool(domain) and (host == domain or host.endswith(f".{domain}"))

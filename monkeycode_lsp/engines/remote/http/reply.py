@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from monkeycode_lsp.engines.remote.http import head
 from monkeycode_lsp.engines.remote.http.failures import translated
+from monkeycode_lsp.engines.remote.http.turns import Turn
 from monkeycode_lsp.engines.remote.http.unpacking import Unpacking
 
 MAX_BODY_BYTES = 1_048_576
@@ -52,14 +53,14 @@ class Reply:
         """The body as it arrives, unpacked where it was compressed."""
         coding = self._headers.get(b"content-encoding", "")
         unpacking = Unpacking(self._base, coding) if coding else None
+        turn = Turn()
         with translated(self._base):
             async with aclosing(self._response.aiter_stream()) as pieces:
                 async for piece in pieces:
-                    if unpacking is None:
-                        yield piece
-                        continue
-                    for unpacked in unpacking.feed(piece):
-                        yield unpacked
+                    for unpacked in (piece,) if unpacking is None else unpacking.feed(piece):
+                        if unpacked:
+                            yield unpacked
+                        await turn.end()
         if unpacking is not None:
             unpacking.end()
 

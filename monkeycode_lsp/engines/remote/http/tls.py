@@ -50,11 +50,6 @@ def context(trusting: Trust, environ: Mapping[str, str], *, alpn: tuple[str, ...
     return trusted
 
 
-def unused() -> ssl.SSLContext:
-    """A context that trusts nobody, for a library that would read certificates by its own rules: cheap, and safe if it is ever used."""
-    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-
-
 def speaks_http2(tls: ssl.SSLObject | None) -> bool:
     """Whether the server chose HTTP/2."""
     return tls is not None and tls.selected_alpn_protocol() == "h2"

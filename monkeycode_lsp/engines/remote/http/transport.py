@@ -1,7 +1,7 @@
 """Bytes to and from one server: requests over the connections that `network` opens.  Slow to import.
 
-HTTP/1.1 is httpcore's, the connection layer of httpx's successor, without the client above it: cookies,
-redirects and environment variables are not wanted here, and they cost as much as the rest.  HTTP/2 is ours.
+Both versions of HTTP are ours, over the state machines of `h11` and `h2`: cookies, redirects and environment
+variables are not wanted here, and a cancel must cost exactly the connection or stream that it concerns.
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ import httpcore2 as httpcore
 
 from monkeycode_lsp.engines.remote.address import Address
 from monkeycode_lsp.engines.remote.http import proxy, tls
-from monkeycode_lsp.engines.remote.http.failures import CONNECT_S, translated
+from monkeycode_lsp.engines.remote.http.failures import CONNECT_S, SparedError, translated
+from monkeycode_lsp.engines.remote.http.http1 import Connection
 from monkeycode_lsp.engines.remote.http.network import Network, Route
 from monkeycode_lsp.engines.remote.http.reply import Reply, Response
+from monkeycode_lsp.engines.remote.http.wires import Wire
 from monkeycode_lsp.errors import EngineUnavailableError
 
 if TYPE_CHECKING:
@@ -27,8 +29,12 @@ if TYPE_CHECKING:
 KEEP_ALIVE_S = 50.0
 """Shorter than the minute of common proxies and balancers.  A server that closes sooner is noticed at once."""
 
+_MAX_IDLE = 16
+"""Connections that are kept for later."""
 _SAFE = "/%:@!$&'()*+,;=~-._?"
 _NOT_IN_HTTP2 = frozenset({b"host", b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"upgrade"})
+
+_BROKEN_OFF = (httpcore.RemoteProtocolError, httpcore.ReadError, httpcore.WriteError)
 
 _PERHAPS = "If it asks who you are, set `clientCert` of the endpoint in `remote.endpoints`."
 """Many servers end the connection without a word when they miss a certificate."""
@@ -37,9 +43,9 @@ _PERHAPS = "If it asks who you are, set `clientCert` of the endpoint in `remote.
 class Transport:
     """Connections to one server.
 
-    The mutable state is httpcore's pool, the HTTP/2 connections, and the one that is opened before it
-    is needed; there is no upper limit: how many streams run is decided above, and a limit here could
-    only make a keystroke wait unseen.
+    The mutable state is the connections, among them what was opened before it is needed, and whether the
+    server is one that breaks off; there is no upper limit: how many streams run is decided above, and a
+    limit here could only make a keystroke wait unseen.
     """
 
     def __init__(
@@ -59,33 +65,34 @@ class Transport:
         if self._http2:
             _demand_h2()
         self._perhaps = _PERHAPS if address.secure and not trust.client_cert else ""
-        route = _route(address, self._host, trust, environ, http2=self._http2)
-        self._through = b"" if route.via is None or address.secure else b"http://" + self._authority
-        self._told_proxy = [] if not self._through or route.via is None else [(b"proxy-authorization", route.via.authorization.encode())]
-        self._network = Network(route, within_s=CONNECT_S)
-        self._pool = httpcore.AsyncConnectionPool(
-            ssl_context=tls.unused(),  # the network brings encrypted wires
-            max_connections=None,
-            max_keepalive_connections=16,
-            keepalive_expiry=KEEP_ALIVE_S,
-            network_backend=self._network,
-        )
+        self._network = Network(_route(address, self._host, trust, environ, http2=self._http2), within_s=CONNECT_S)
         self._targets: dict[str, bytes] = {}
+        self._breaks_off = False
+        """It ended the last connection without an answer, though nothing was wrong with that connection."""
+        self._connections: list[Connection] = []
         self._sessions: list[Session] = []
         self._connecting = asyncio.Lock()
         self._warming: asyncio.Task[None] | None = None
 
     async def send(self, path: str, body: bytes | None = None) -> Reply:
-        """GET `path`, or POST `body` to it.  One silent retry when the connection ends before any answer.
+        """GET `path`, or POST `body` to it.
 
-        A kept connection that the server has just closed looks like that, and so does a server that restarts.
+        One silent retry over a fresh connection if one that had lain idle ends before any answer: the server may
+        have closed it just then.  A server that breaks off whatever it is asked is asked once.
         """
         with translated(self._address.base, perhaps=self._perhaps):
+            connection, is_doubtful = await self._connection()
             try:
-                response = await self._ask(path, body)
-            except (httpcore.RemoteProtocolError, httpcore.ReadError, httpcore.WriteError):
+                response = await self._ask(connection, path, body)
+            except _BROKEN_OFF as exc:
+                if not is_doubtful and not isinstance(exc, SparedError):
+                    self._breaks_off = True
+                    raise
                 await self._forget_idle()  # they may all be as dead
-                response = await self._ask(path, body)
+                connection, _ = await self._connection()
+                self._breaks_off = True
+                response = await self._ask(connection, path, body)
+            self._breaks_off = False
         return Reply(response, self._address.base)
 
     def warm(self) -> None:
@@ -102,21 +109,50 @@ class Transport:
         sessions, self._sessions = self._sessions, []
         for session in sessions:
             await session.aclose()
-        await self._pool.aclose()
+        for connection in self._connections:
+            connection.wire.abort()
 
     # HTTP/1.1 and HTTP/2
 
-    async def _ask(self, path: str, body: bytes | None) -> Response:
-        method, target = (b"GET" if body is None else b"POST"), self._target(path)
+    async def _connection(self) -> tuple[Connection | Session, bool]:
+        """One that is good for a request, and whether the server may have given it up meanwhile."""
         session = await self._session() if self._http2 else None
         if session is not None:
-            return await session.ask(self._http2_head(method, target), body)
+            return session, session.doubtful and not self._breaks_off
+        self._drop_dead()
+        connection = next((kept for kept in self._connections if kept.idle), None)
+        if connection is None:
+            connection = self._keep(await self._network.open())
+        connection.claim()
+        return connection, connection.doubtful and not self._breaks_off
+
+    async def _ask(self, connection: Connection | Session, path: str, body: bytes | None) -> Response:
+        method, target = (b"GET" if body is None else b"POST"), self._target(path)
+        if not isinstance(connection, Connection):
+            return await connection.ask(self._http2_head(method, target), body)
         headers = self._headers if body is None else [*self._headers, (b"content-length", b"%d" % len(body))]
         if not any(name == b"host" for name, _ in self._headers):
             headers = [(b"host", self._authority), *headers]
-        scheme = b"https" if self._address.secure else b"http"
-        url = httpcore.URL(scheme=scheme, host=self._host.encode(), port=self._address.port, target=self._through + target)
-        return await self._pool.handle_async_request(httpcore.Request(method, url, headers=[*headers, *self._told_proxy], content=body))
+        via = self._network.via
+        if via is not None and not self._address.secure:
+            target = b"http://" + self._authority + target
+            if via.authorization:
+                headers = [*headers, (b"proxy-authorization", via.authorization.encode())]
+        return await connection.ask(method, target, headers, body)
+
+    def _keep(self, wire: Wire) -> Connection:
+        connection = Connection(wire)
+        self._connections.append(connection)
+        return connection
+
+    def _drop_dead(self) -> None:
+        """Close what is too old, too many, or has said something that nobody asked for."""
+        now = monotonic()
+        idle = [kept for kept in self._connections if kept.idle]
+        for kept in self._connections:
+            if not kept.busy and (kept not in idle[:_MAX_IDLE] or now - kept.used_at > KEEP_ALIVE_S):
+                kept.wire.abort()
+        self._connections = [kept for kept in self._connections if not kept.wire.over]
 
     def _http2_head(self, method: bytes, target: bytes) -> list[tuple[bytes, bytes]]:
         authority = next((value for name, value in self._headers if name == b"host"), self._authority)
@@ -138,6 +174,8 @@ class Transport:
         async with self._connecting:
             await self._tidy()
             found = next((session for session in self._sessions if session.has_room), None)
+            if found is None and any(session.is_shut for session in self._sessions):
+                raise httpcore.ConnectionNotAvailable
             if found is None and self._http2:
                 wire = await self._network.open()
                 if tls.speaks_http2(wire.get_extra_info("ssl_object")):
@@ -146,7 +184,7 @@ class Transport:
                     await _within(found.settled(), CONNECT_S)
                 else:
                     self._http2 = False
-                    self._network.keep(wire)
+                    self._keep(wire)
             return found
 
     async def _tidy(self) -> None:
@@ -161,19 +199,23 @@ class Transport:
     def _is_warm(self) -> bool:
         if any(session.has_room for session in self._sessions):
             return True
-        return self._network.prepared or any(kept.is_idle() and not kept.has_expired() for kept in self._pool.connections)
+        self._drop_dead()
+        return any(kept.idle for kept in self._connections)
 
     async def _prepare(self) -> None:
         try:
-            if (not self._http2 or await self._session() is None) and not self._network.prepared:
-                self._network.keep(await self._network.open())
-        except (httpcore.NetworkError, httpcore.TimeoutException, httpcore.ProxyError):
+            if (not self._http2 or await self._session() is None) and not any(kept.idle for kept in self._connections):
+                self._keep(await self._network.open())
+        except (httpcore.NetworkError, httpcore.TimeoutException, httpcore.ProxyError, httpcore.ConnectionNotAvailable):
             pass  # the request that follows will tell
 
     async def _forget_idle(self) -> None:
-        for kept in self._pool.connections:
-            if kept.is_idle():
-                await kept.aclose()
+        for kept in self._connections:
+            if kept.idle:
+                kept.wire.abort()
+        for session in self._sessions:
+            if session.idle:
+                await session.aclose()
 
 
 def _names(address: Address) -> tuple[str, bytes]:
@@ -182,7 +224,7 @@ def _names(address: Address) -> tuple[str, bytes]:
         host = address.host if address.host.isascii() else address.host.encode("idna").decode()
     except UnicodeError as exc:
         raise EngineUnavailableError(f"The address {address.base} cannot be used.", remedy="Correct `url` in `remote.endpoints`.") from exc
-    shown = f"[{host}]" if ":" in host else host
+    shown = f"[{host.partition('%')[0]}]" if ":" in host else host  # which of our links leads there is no business of the server's
     usual = 443 if address.secure else 80
     return host, (shown if address.port == usual else f"{shown}:{address.port}").encode()
 
@@ -191,7 +233,7 @@ def _route(address: Address, host: str, trust: tls.Trust, environ: Mapping[str, 
     via = proxy.choose(address, environ)
     context = tls.context(trust, environ, alpn=("h2", "http/1.1") if http2 else ("http/1.1",)) if address.secure else None
     via_context = tls.context(tls.Trust(trust.ca_files), environ, alpn=("http/1.1",)) if via is not None and via.secure else None
-    return Route(host, address.port, context, via, via_context)
+    return Route(host, address.port, host.partition("%")[0].rstrip("."), context, via, via_context)
 
 
 async def _within(settled: Coroutine[Any, Any, None], limit_s: float) -> None:

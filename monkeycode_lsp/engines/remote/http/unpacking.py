@@ -42,7 +42,7 @@ class Unpacking:
         self._empty = True
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """The bytes that `data` unpacks to.  Raises `StreamBrokenError` for garbage."""
+        """The bytes that `data` unpacks to, in small pieces; some are empty, where much was read for nothing.  Raises `StreamBrokenError`."""
         self._empty = self._empty and not data
         try:
             yield from self._through(data, 0)
@@ -56,8 +56,7 @@ class Unpacking:
 
     def _through(self, data: bytes, level: int) -> Iterator[bytes]:
         if level == len(self._unpackers):
-            if data:
-                yield data
+            yield data
             return
         for piece in self._unpackers[level].feed(data):
             yield from self._through(piece, level + 1)

@@ -1,4 +1,4 @@
-"""One socket to a server, in the form in which httpcore wants it, on asyncio's own transports.
+"""One socket to a server, on asyncio's own transports.
 
 Closing is done in the step that asks for it: a cancel, however often it comes, finds no place in between.
 """
@@ -16,16 +16,18 @@ _MUCH = 1_048_576
 """Bytes that may lie here unread before the sender is made to wait."""
 
 
-class Wire(asyncio.Protocol, httpcore.AsyncNetworkStream):
+class Wire(asyncio.Protocol):
     """One socket, encrypted already where it should be.
 
     The mutable state is what has arrived and is not yet read, whether the connection is over, and who
-    waits; it changes in asyncio's callbacks, `read`, `write`, `secure` and `abort`.
+    waits; it changes in asyncio's callbacks, `read`, `room`, `secure` and `abort`.
     """
 
     def __init__(self) -> None:
         self.over = False
         """Nothing more will arrive."""
+        self.heard = False
+        """Whether anything has arrived, since it is encrypted where it is."""
         self.heard_at = monotonic()
         """When something last arrived."""
         self._transport: asyncio.Transport | None = None
@@ -35,19 +37,26 @@ class Wire(asyncio.Protocol, httpcore.AsyncNetworkStream):
         self._reader: asyncio.Future[None] | None = None
         self._writer: asyncio.Future[None] | None = None
 
-    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+    @property
+    def quiet(self) -> bool:
+        """Whether the connection stands and nothing lies here unread: whoever has asked nothing must have been told nothing."""
+        return not self.over and not self._buffer
+
+    @property
+    def sent(self) -> bool:
+        """Whether everything that was handed over is on its way."""
+        return self._transport is None or not self._transport.get_write_buffer_size()
+
+    async def read(self, max_bytes: int) -> bytes:
         """What has arrived; empty at the end."""
         while not self._buffer:
             if self._error is not None:
-                raise httpcore.ReadError(self._error)  # as an argument: the pool takes causes away
+                raise httpcore.ReadError(self._error)
             if self.over:
                 return b""
             self._reader = asyncio.get_running_loop().create_future()
             try:
-                async with asyncio.timeout(timeout):
-                    await self._reader
-            except TimeoutError:
-                raise httpcore.ReadTimeout from None
+                await self._reader
             finally:
                 self._reader = None
         data = bytes(self._buffer[:max_bytes])
@@ -56,11 +65,6 @@ class Wire(asyncio.Protocol, httpcore.AsyncNetworkStream):
             self._transport.resume_reading()
         return data
 
-    async def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        """All or nothing is handed over: a cancel can only come while waiting for room."""
-        self.put(buffer)
-        await self.room(timeout)
-
     def put(self, data: bytes) -> None:
         """Hand `data` over without waiting for room."""
         if self.over or self._transport is None:
@@ -68,19 +72,15 @@ class Wire(asyncio.Protocol, httpcore.AsyncNetworkStream):
         if data:
             self._transport.write(data)
 
-    async def room(self, timeout: float | None = None) -> None:
+    async def room(self) -> None:
         """Wait until most of what was handed over is on its way."""
         while self._paused and not self.over:
             self._writer = self._writer or asyncio.get_running_loop().create_future()
-            try:
-                async with asyncio.timeout(timeout):
-                    await asyncio.shield(self._writer)
-            except TimeoutError:
-                raise httpcore.WriteTimeout from None
+            await asyncio.shield(self._writer)
 
     async def secure(self, context: ssl.SSLContext, host: str, within_s: float) -> None:
         """Encrypt from here on.  Raises `OSError`, among them every error of TLS, or `ValueError` for a host that can be none."""
-        if self._transport is None or self.over:
+        if self._transport is None or not self.quiet:  # what was said in the clear must not pass for what comes encrypted
             raise ConnectionResetError
         loop = asyncio.get_running_loop()
         try:
@@ -91,20 +91,7 @@ class Wire(asyncio.Protocol, httpcore.AsyncNetworkStream):
         if secured is None:
             self.abort()
             raise ConnectionResetError
-        self._transport = secured
-
-    async def start_tls(
-        self,
-        ssl_context: ssl.SSLContext,  # noqa: ARG002 - what httpcore wants was done before it was handed the wire
-        server_hostname: str | None = None,  # noqa: ARG002 - as above
-        timeout: float | None = None,  # noqa: ARG002 - as above
-    ) -> httpcore.AsyncNetworkStream:
-        """The same wire: see `secure`."""
-        return self
-
-    async def aclose(self) -> None:
-        """See `abort`."""
-        self.abort()
+        self._transport, self.heard = secured, False
 
     def abort(self) -> None:
         """Close the socket now.  Nothing is flushed: whoever still waited for an answer wants it no more."""
@@ -113,9 +100,7 @@ class Wire(asyncio.Protocol, httpcore.AsyncNetworkStream):
         self._ended(ConnectionAbortedError())
 
     def get_extra_info(self, info: str) -> Any:
-        """What httpcore asks: whether an idle connection has something to say, that is, has been closed."""
-        if info == "is_readable":
-            return self.over or bool(self._buffer)
+        """What asyncio knows of the connection."""
         return None if self._transport is None else self._transport.get_extra_info(info)
 
     # asyncio's side
@@ -127,7 +112,7 @@ class Wire(asyncio.Protocol, httpcore.AsyncNetworkStream):
 
     def data_received(self, data: bytes) -> None:
         """Something arrived."""
-        self.heard_at = monotonic()
+        self.heard, self.heard_at = True, monotonic()
         self._buffer += data
         if len(self._buffer) > _MUCH and self._transport is not None:
             self._transport.pause_reading()

@@ -121,17 +121,18 @@ class Admission:
             return None
         if several:
             self.sessions.served(asked.session, member)
+            if member in choice.slow(asked.members):
+                choice.catch_up(member, asked.members)
         return self.occupy(member)
 
     def spare(self, asked: Request, first: Member, may_have: Callable[[Member], bool]) -> Member | None:
         """A member beside the first one with a place that is free, for the same ask."""
-        others = [member for member in asked.members if member is not first and member.is_good and may_have(member)]
+        others = [member for member in asked.members if member not in first.neighbours and member.is_good and may_have(member)]
         return choice.choose(others, limit=self._limit) if others else None
 
     def occupy(self, member: Member) -> Place:
         """A place at this member, which was found free in the same step."""
-        member.n_asked += 1
-        member.n_served += 1
+        member.given()
         return Place(member, self)
 
     async def wait(self, asked: Request, until: float, avoid: Collection[Member] = ()) -> Place:

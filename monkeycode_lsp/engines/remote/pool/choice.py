@@ -1,7 +1,7 @@
 """Which member of a pool is asked next.  Pure: it reads members and changes nothing.
 
-Trusted ones first; a document stays with the server that has its text in the KV cache, unless that one has much more
-to do than another, or did much more of late; else who has the fewest asks for its weight.
+Trusted ones first, and none that is much slower than another; a document stays with the server that has its text in the
+KV cache, unless that one has much more to do than another, or did much more of late; else who has the fewest asks for its weight.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Sequence
 
+from monkeycode_lsp.engines.remote.pool.latency import is_much_slower
 from monkeycode_lsp.engines.remote.pool.member import Member, Standing
 from monkeycode_lsp.errors import EngineError, EngineUnavailableError
 
@@ -55,27 +56,36 @@ def usable(members: Iterable[Member], avoid: Collection[Member] = ()) -> list[Me
     return found
 
 
-def n_places(member: Member, *, limit: int, urgent: bool) -> int:
-    """How many asks a member of several may have.
+def has_place(member: Member, *, limit: int, urgent: bool, is_alone: bool = False) -> bool:
+    """Whether a member may have one ask more.  `is_alone`: there is no other one to spare it for.
 
     What nobody waits for leaves the last place free: it is held for seconds, and who types would notice.
     """
-    if member.standing is not Standing.GOOD:
-        return 1
-    return limit if urgent else max(1, limit - 1)
+    if member.standing is not Standing.GOOD and not is_alone and member.n_asked > 0:
+        return False
+    return member.n_taken < (limit if urgent else max(1, limit - 1))
+
+
+def slow(members: Sequence[Member]) -> list[Member]:
+    """Those that are much slower than another one.  One that was never asked counts as quick: a single ask will tell."""
+    paces = [pace_s for member in members if (pace_s := _pace_s(member)) is not None]
+    quickest_s = min(paces, default=0.0)
+    return [member for member in members if member.latencies.is_certain and is_much_slower(member.latencies.pace_s or 0.0, quickest_s)]
 
 
 def choose(
     members: Sequence[Member], *, limit: int, urgent: bool = True, preferred: Member | None = None, avoid: Collection[Member] = ()
 ) -> Member | None:
     """The member that gets the next ask; None: all that may be asked have enough to do."""
-    if len(members) == 1:  # there is nothing to choose, and no other one to spare it for
-        (only,) = members
-        most = limit if urgent else max(1, limit - 1)
-        return only if only.n_asked < most and only not in avoid and not only.is_resting else None
-    free = [member for member in usable(members, avoid) if member.n_asked < n_places(member, limit=limit, urgent=urgent)]
+    is_alone = len(members) == 1
+    free = [member for member in usable(members, avoid) if has_place(member, limit=limit, urgent=urgent, is_alone=is_alone)]
     if not free:
         return None
+    if behind := slow(free):
+        tried = next((member for member in behind if member.is_worth_a_try), None)
+        if tried is not None:
+            return tried
+        free = [member for member in free if member not in behind]
     least = min(free, key=_load)
     return preferred if preferred in free and _may_stay(preferred, least) else least
 
@@ -90,7 +100,7 @@ def unusable(members: Iterable[Member]) -> EngineError:
 
 
 def catch_up(member: Member, members: Iterable[Member]) -> None:
-    """One that was away does not get all asks until it has served as many as the others."""
+    """One that was away, or slow, does not get all asks until it has served as many as the others."""
     shares = [other.n_served / other.weight for other in members if other is not member and other.is_good]
     if shares:
         member.n_served = max(member.n_served, min(shares) * member.weight)
@@ -99,6 +109,12 @@ def catch_up(member: Member, members: Iterable[Member]) -> None:
 def _may_stay(at: Member, least: Member) -> bool:
     (n_asked, n_served), (least_asked, least_served) = _load(at), _load(least)
     return n_asked - least_asked <= _LOYALTY and n_served - least_served <= _FAIR
+
+
+def _pace_s(member: Member) -> float | None:
+    if member.latencies.pace_s is None and member.n_asked == 0:
+        return 0.0
+    return member.latencies.pace_s
 
 
 def _load(member: Member) -> tuple[float, float]:

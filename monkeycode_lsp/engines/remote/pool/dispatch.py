@@ -39,9 +39,9 @@ class Course:
         self.avoid.append(attempt.member)
         return attempt
 
-    def widen(self, members: Sequence[Member]) -> None:
-        """These can answer as well."""
-        if len(members) > len(self.asked.members):
+    def ask_of(self, members: Sequence[Member]) -> None:
+        """These can answer it, by what is known now."""
+        if members and members is not self.asked.members:
             self.asked = admission.request(self.prompt, members)
 
     def forgive(self) -> None:
@@ -81,6 +81,7 @@ class Dispatcher:
             attempt: Attempt | None = None
             try:
                 place = self._place(course) or await self.admission.wait(course.asked, course.until, course.avoid)
+                await self._confirm(course, place)
                 attempt, chunk = await self._begin(course, place)
                 self._answered(course, attempt)
                 yield chunk
@@ -117,25 +118,33 @@ class Dispatcher:
         course.n_tries += 1
         return self.admission.take(course.asked, course.avoid)
 
+    async def _confirm(self, course: Course, place: admission.Place) -> None:
+        """Make sure that the place is at a server of the prompt's model: it may have been started anew with another one."""
+        member = place.member
+        try:
+            if member.standing is not Standing.GOOD:
+                await self._roster.confirm(member)
+            if not self._roster.serves(member, course.prompt.model):
+                raise EngineBusyError(f"The server at {member.base} serves another model by now.", remedy="Ask again.")  # noqa: TRY301 - as if it had said so itself
+        except BaseException:
+            course.avoid.append(member)
+            place.release()
+            raise
+
     async def _begin(self, course: Course, place: admission.Place) -> tuple[Attempt, Chunk]:
         first = course.began(Attempt(place, course.prompt, self._clock))
-        after_s = self._hedge_after(course, first.member)
-        if after_s is None:
+        if self._roster.is_alone or not course.asked.urgent or self._settings.hedge == "off":
             return first, await first.first()
+        self._budget.asked()
 
         def second() -> Attempt | None:
+            course.ask_of(self._roster.company(course.asked.members, course.prompt.model))
             other = self.admission.spare(course.asked, first.member, lambda member: hedging.allows(self._settings.hedge, member))
             if other is None or not self._budget.spend():
                 return None
             return course.began(Attempt(self.admission.occupy(other), course.prompt, self._clock))
 
-        return await self._races.run(first, after_s, second)
-
-    def _hedge_after(self, course: Course, first: Member) -> float | None:
-        if len(course.asked.members) == 1 or not course.asked.urgent or self._settings.hedge == "off":
-            return None
-        self._budget.asked()
-        return hedging.after_s(first)
+        return await self._races.run(first, hedging.after_s(first.member, course.asked.members), second)
 
     def _answered(self, course: Course, attempt: Attempt) -> None:
         members = course.asked.members
@@ -151,22 +160,26 @@ class Dispatcher:
                 self._roster.leave_out(other.member, other.error)
 
     async def _learn(self, error: EngineError, course: Course) -> None:
-        if not isinstance(error, ContextOverflowError) or len(course.asked.members) == 1:
+        if self._roster.is_alone or not isinstance(error, EngineRefusedError):
             return
         for attempt in course.attempts:
-            if attempt.error is error:
+            if attempt.error is not error:
+                continue
+            if isinstance(error, ContextOverflowError):
                 with suppress(EngineError):
                     await self._roster.refresh(attempt.member)
+            else:  # perhaps it serves another model by now
+                self._roster.ask(attempt.member)
 
     async def _next(self, error: EngineError, course: Course) -> float | None:
         """Seconds until the next try; None: it is over."""
-        others = choice.usable(course.asked.members, course.avoid)
-        if not others:  # in the first moments of a session another one may be about to tell its model
-            course.widen(await self._roster.company(course.asked.members[0]))
-            others = choice.usable(course.asked.members, course.avoid)
-        if self._is_closed:
+        if not choice.usable(course.asked.members, course.avoid):  # at first another one may be about to tell its model
+            await self._roster.a_moment()
+        members = self._roster.company(course.asked.members, course.prompt.model)
+        if self._is_closed or not members:
             return None
-        members = course.asked.members
+        course.ask_of(members)
+        others = choice.usable(members, course.avoid)
         tried = retry.Tried(
             n_left=self._settings.retries + 1 - course.n_tries,
             left_s=course.until - self._clock(),

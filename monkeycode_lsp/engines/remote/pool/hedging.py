@@ -6,13 +6,17 @@ It buys the slowest answers off at the price of a few requests; so it is bounded
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Iterable
 from typing import Literal
 
+from monkeycode_lsp.engines.remote.pool.latency import is_much_slower
 from monkeycode_lsp.engines.remote.pool.member import Member
 
 SHARE = 0.1
 """Of the asks that somebody waits for."""
 _MOST_SAVED = 5.0
+UNKNOWN_S = 1.0
+"""Where nobody's pace is known: most servers are quicker, and who types still waits then."""
 LEAST_S = 0.05
 """A second request cannot be worth less than that."""
 _OWN_SUFFIXES = (".local", ".lan", ".internal", ".home.arpa", ".localhost")
@@ -37,10 +41,12 @@ class Budget:
         return True
 
 
-def after_s(first: Member) -> float | None:
-    """When a second server is asked beside this one; None: it is not known what is slow for it."""
-    usual_s = first.latencies.usual_s()
-    return None if usual_s is None else max(LEAST_S, usual_s)
+def after_s(first: Member, others: Iterable[Member]) -> float:
+    """When a second server is asked beside this one: what it nearly never exceeds, or what the quickest does not."""
+    known = [usual_s for member in others if member.is_good and (usual_s := member.latencies.usual_s()) is not None]
+    quickest_s = min(known, default=UNKNOWN_S)
+    own_s = first.latencies.usual_s()
+    return max(LEAST_S, quickest_s if own_s is None or (known and is_much_slower(own_s, quickest_s)) else own_s)
 
 
 def allows(mode: Literal["auto", "on", "off"], second: Member) -> bool:

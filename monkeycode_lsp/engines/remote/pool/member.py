@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import Protocol
 
 from monkeycode_lsp.domain import Chunk, Prompt
@@ -18,6 +18,8 @@ LEFT_OUT_S = 60.0
 _SILENT_S = 1.0
 _SILENT = 4.0
 """Times its usual time: a server that says nothing for so long is not what it was."""
+_TRIED_AGAIN_S = 30.0
+"""So long after its last ask one that is much slower than others gets another: a slow answer in so long is bearable."""
 _OFTEN = 2
 """Nor is one that was given up so often in a row after more than its usual time; by chance that is one case in 400."""
 
@@ -55,8 +57,8 @@ class Standing(enum.IntEnum):
 class Member:
     """One server of a pool."""
 
-    # The mutable state is its model once it is known, the asks that it has, and what went wrong since its last answer; the
-    # admission counts asks, the methods here change the rest.
+    # The mutable state is its model once it is known, the asks that it has, when it was given the last one, and what went wrong
+    # since its last answer; the admission counts asks, the roster knows models, the methods here change the rest.
 
     def __init__(
         self, server: Server, *, base: str, weight: float = 1.0, metered: bool = False, clock: Callable[[], float] = time.monotonic
@@ -69,9 +71,12 @@ class Member:
         self.model: Model | None = None
         self.n_asked = 0
         """Asks that it has now."""
+        self.neighbours: Sequence[Member] = (self,)
+        """All members at the same server, this one among them: they share its places."""
         self.n_served = 0.0
         """Asks that it was given so far; only compared with other members."""
         self.latencies = Latencies()
+        self._given_at = 0.0
         self.error: EngineError | None = None
         """The last failure, unless there was an answer since."""
         self._clock = clock
@@ -94,6 +99,22 @@ class Member:
         """Whether it can be asked and nothing speaks against it."""
         return not self.is_resting and self.standing is Standing.GOOD
 
+    @property
+    def n_taken(self) -> int:
+        """Places at its server that are taken now, by whomever."""
+        return sum(member.n_asked for member in self.neighbours)
+
+    @property
+    def is_worth_a_try(self) -> bool:
+        """Whether it was left alone so long, for being slow, that it may be another one by now."""
+        return self.n_asked == 0 and self._clock() >= self._given_at + _TRIED_AGAIN_S
+
+    def given(self) -> None:
+        """It gets an ask."""
+        self.n_asked += 1
+        self.n_served += 1
+        self._given_at = self._clock()
+
     def answered(self) -> bool:
         """It has said something.  Whether it was not trusted before."""
         self._n_silent = 0
@@ -108,8 +129,8 @@ class Member:
     def was_silent(self, for_s: float) -> None:
         """It was given up after so long without a word, for whatever reason."""
         usual_s = self.latencies.usual_s()
+        self.latencies.silent(for_s)
         if usual_s is not None and for_s > usual_s:
-            self.latencies.add(for_s)  # it would have taken at least that
             self._n_silent += 1
         if self._n_silent >= _OFTEN or for_s > max(_SILENT_S, _SILENT * (usual_s or 0.0)):
             self._is_suspect = True
@@ -120,6 +141,7 @@ class Member:
         self._left_out_until = self._clock() + LEFT_OUT_S
 
     def came_back(self) -> None:
-        """A look at it went well."""
-        self.server.backoff.succeeded()
-        self.answered()
+        """A look at it went well.  One that wants to be left alone is not trusted before that is over."""
+        self.server.backoff.seen()
+        if not self.is_resting:
+            self.answered()

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from monkeycode_lsp.engines.remote.pool.member import Member, Standing
 from monkeycode_lsp.engines.remote.pool.roster import Roster
-from monkeycode_lsp.errors import EngineError, EngineRefusedError
+from monkeycode_lsp.errors import EngineError, EngineRefusedError, EngineUnavailableError
 
 FIRST_S = 0.5
 LONGEST_S = 5.0
@@ -105,6 +105,22 @@ class Prober:
         except EngineError as exc:
             member.failed(exc)
             return False
+        if member.model is not None and member.standing is Standing.SUSPECT and len(self._members) > 1:
+            return await self._is_itself(member)
+        return self._trust(member)
+
+    async def _is_itself(self, member: Member) -> bool:
+        """Another model may be there than before; only when it has told is it trusted."""
+        member.server.backoff.seen()
+        if member.is_resting:  # it wants to be left alone
+            return True
+        task = self._roster.ask(member)
+        await asyncio.wait({task})
+        if task.cancelled() or isinstance(task.result(), EngineUnavailableError):
+            return False
+        return self._trust(member) if task.result() is None else True
+
+    def _trust(self, member: Member) -> bool:
         if member.standing is not Standing.LEFT_OUT:
             member.came_back()
             self._came_back(member)

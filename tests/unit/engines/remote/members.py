@@ -43,6 +43,8 @@ class FakeServer:
         self.n_looks = 0
         self.n_identified = 0
         self.is_closed = False
+        self._told: Model | None = None
+        """What it said of its model, unless it was away since."""
         self._gate = asyncio.Event()
         self._gate.set()
         self.begun = asyncio.Event()
@@ -58,12 +60,15 @@ class FakeServer:
         self._gate.set()
 
     async def ready(self) -> Model:
-        self.n_identified += 1
-        await self.knows.wait()
-        self._fail()
-        return self.model
+        if self._told is None:
+            self.n_identified += 1
+            await self.knows.wait()
+            self._fail()
+            self._told = self.model
+        return self._told
 
     async def stream(self, asked: Prompt) -> AsyncGenerator[Chunk, None]:
+        self._told = self._told or self.model
         self.n_asked += 1
         self.n_running += 1
         self.most_running = max(self.most_running, self.n_running)
@@ -89,6 +94,8 @@ class FakeServer:
 
     def _fail(self) -> None:
         if self.error is not None:
+            if isinstance(self.error, EngineUnavailableError):
+                self._told = None
             if isinstance(self.error, EngineUnavailableError | EngineBusyError):
                 self.backoff.failed(self.error)
             raise self.error

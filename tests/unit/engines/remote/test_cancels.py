@@ -16,6 +16,7 @@ import pytest
 
 from monkeycode_lsp.engines.remote import address
 from monkeycode_lsp.engines.remote.http.names import Names
+from monkeycode_lsp.engines.remote.http.http1 import Connection
 from monkeycode_lsp.engines.remote.http.transport import Transport
 from tests.servers import BlackHole, CompletionServer, Exchange, Script, hold, reply
 
@@ -56,8 +57,12 @@ def open_files() -> int:
 
 
 def whole(transport: Transport) -> bool:
-    """Whether the pool holds nothing but connections that can be used."""
-    return not transport._pool._requests and all(kept.is_idle() for kept in transport._pool.connections)
+    """Whether there is nothing but connections that can be used."""
+    return all(kept.idle for kept in kept_by(transport))
+
+
+def kept_by(transport: Transport) -> list[Connection]:
+    return [kept for kept in transport._connections if not kept.wire.over]
 
 
 async def head_then_nothing(exchange: Exchange) -> None:
@@ -155,7 +160,7 @@ async def test_in_the_middle_of_a_handshake(url: str, environ: dict[str, str]) -
             await give_up(task, n_cancels)
             await asyncio.wait_for(reader.read(), CLOSED_WITHIN_S)
         assert whole(transport)
-        assert not transport._pool.connections
+        assert not kept_by(transport)
     closed.set()
     for _ in range(2):
         await left.acquire()
@@ -192,7 +197,7 @@ async def test_two_hundred_at_random_leave_the_pool_whole() -> None:
         assert whole(transport)
         server._scripts = (reply("ok"),)
         assert b"ok" in await ask(transport)
-        assert len(transport._pool.connections) == 1
+        assert len(kept_by(transport)) == 1
         await asyncio.sleep(0.05)  # lets the server's side close too
         assert len(asyncio.all_tasks()) <= tasks + 2  # the server's own, for the connection that is kept
         assert open_files() <= files + 2

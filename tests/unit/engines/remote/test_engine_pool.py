@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
@@ -13,6 +14,7 @@ import pytest
 
 from monkeycode_lsp import config
 from monkeycode_lsp.domain import Priority, Prompt
+from monkeycode_lsp.engines.remote.backoff import Backoff
 from monkeycode_lsp.engines.remote.engine import RemoteEngine
 from monkeycode_lsp.engines.remote.pool import probing, roster
 from monkeycode_lsp.engines.remote.pool.member import Standing
@@ -179,7 +181,7 @@ async def test_another_model_stands_in_and_never_gets_a_prompt_that_was_not_made
         await until(lambda: asked.members[0].is_good)
         assert await asked.ready() == one
         assert await said(asked, asking.fim(model=one.fingerprint)) == "a!"
-        with pytest.raises(EngineUnavailableError):
+        with pytest.raises(EngineBusyError):
             await said(asked, asking.fim(model="remote:gone"))
 
 
@@ -330,7 +332,7 @@ async def test_a_dead_one_alone_is_not_waited_for() -> None:
         for _ in range(20):
             with pytest.raises(EngineUnavailableError):
                 await said(asked)
-        assert 2 <= a.n_asked <= 4
+        assert 2 <= a.n_asked + a.n_identified <= 4
 
 
 # Shares, places, sessions
@@ -683,7 +685,7 @@ async def test_a_cancel_in_any_phase_gives_everything_back(phase: Callable[[Scen
         await asyncio.gather(*scene.others)
         a.error = b.error = None
         for server in (a, b):
-            server.backoff.succeeded()
+            server.backoff = Backoff(time.monotonic)  # the rest that it asked for is over
         assert await said(asked) in {"a!", "b!"}
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from monkeycode_lsp.engines.remote.pool import hedging
+from monkeycode_lsp.errors import EngineUnavailableError
 from tests.unit.engines.remote import members
 
 
@@ -32,13 +33,27 @@ async def test_what_costs_money_is_only_asked_beside_another_where_the_user_want
 
 async def test_slow_is_what_nearly_all_answers_are_faster_than_and_never_an_instant() -> None:
     first = members.member(members.FakeServer())
-    assert hedging.after_s(first) is None
+    assert hedging.after_s(first, [first]) == hedging.UNKNOWN_S
     for _ in range(20):
         first.latencies.add(0.001)
-    assert hedging.after_s(first) == hedging.LEAST_S
+    assert hedging.after_s(first, [first]) == hedging.LEAST_S
     for _ in range(100):
         first.latencies.add(0.4)
-    assert hedging.after_s(first) == pytest.approx(0.4)
+    assert hedging.after_s(first, [first]) == pytest.approx(0.4)
+
+
+async def test_what_is_not_known_of_a_server_or_far_worse_is_told_by_the_quickest() -> None:
+    first, quick, slow = all_members = [members.member(members.FakeServer()) for _ in range(3)]
+    for _ in range(20):
+        quick.latencies.add(0.3)
+        slow.latencies.add(2.0)
+    assert hedging.after_s(first, all_members) == pytest.approx(0.3)
+    assert hedging.after_s(slow, all_members) == pytest.approx(0.3)
+    for _ in range(20):
+        first.latencies.add(0.4)
+    assert hedging.after_s(first, all_members) == pytest.approx(0.4)
+    quick.failed(EngineUnavailableError("dead"))
+    assert hedging.after_s(slow, all_members) == pytest.approx(0.4)
 
 
 def test_about_one_ask_in_ten_gets_a_second_request() -> None:

@@ -151,6 +151,6 @@ async def test_a_silent_retry_takes_no_other_connection_that_was_kept(connect: C
         for answer in answers:
             await answer.body()
             await answer.aclose()
-        assert len(transport._pool.connections) == 3
+        assert len(transport._connections) == 3
         await ask(transport)
         assert [request.connection for request in server.requests] == [0, 1, 2, 0, 3]

@@ -1,0 +1,79 @@
+"""Whether a server that takes asks and says nothing is slow or hangs.
+
+Nobody waits as long as `remote.timeoutMs` while typing, so a server that hangs would never be found out:
+silence that lasts over several asks is a reason to look at a page that any server answers at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+
+from monkeycode_lsp.errors import EngineBusyError, EngineError, EngineFaultError, EngineRefusedError, EngineUnavailableError
+
+SILENT_S = 2.5
+"""Less than the time that an ask has."""
+LOOK_S = 3.0
+"""For a page that costs the server nothing."""
+
+
+class Pulse:
+    """Of one server."""
+
+    # The mutable state is since when nothing was heard of it though it was asked, the look that runs, and what the last
+    # look said; it changes in the methods only.
+
+    def __init__(self, base: str, look: Callable[[], Awaitable[object]], *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._base = base
+        self._look = look
+        self._clock = clock
+        self._silent_since: float | None = None
+        self._looking: asyncio.Task[None] | None = None
+        self._hangs: EngineUnavailableError | None = None
+
+    def check(self) -> None:
+        """Raises what is wrong, and looks whether it still is."""
+        if self._hangs is not None:
+            self._look_now()
+            raise self._hangs.with_traceback(None)
+
+    def asked(self) -> None:
+        if self._silent_since is None:
+            self._silent_since = self._clock()
+
+    def heard(self) -> None:
+        """It has said something, whatever it is."""
+        self._silent_since = self._hangs = None
+
+    def given_up(self) -> None:
+        """An ask left without having heard anything."""
+        if self._silent_since is not None and self._clock() - self._silent_since > SILENT_S:
+            self._look_now()
+
+    async def aclose(self) -> None:
+        looking = self._looking
+        if looking is not None:
+            looking.cancel()
+            await asyncio.wait({looking})
+
+    def _look_now(self) -> None:
+        if self._looking is None:
+            self._looking = asyncio.create_task(self._see())
+            self._looking.add_done_callback(self._seen)
+
+    def _seen(self, _task: asyncio.Task[None]) -> None:
+        self._looking = None
+
+    async def _see(self) -> None:
+        try:
+            async with asyncio.timeout(LOOK_S):
+                await self._look()
+        except (EngineRefusedError, EngineBusyError, EngineFaultError):
+            self.heard()
+        except (EngineError, TimeoutError):
+            self._hangs = EngineUnavailableError(
+                f"The server at {self._base} does not answer any more.", remedy="It may hang: look at it, or start it again."
+            )
+        else:
+            self.heard()
