@@ -81,7 +81,7 @@ class Endpoint(msgspec.Struct, frozen=True, rename="camel"):
     """With or without `/v1`; a trailing slash does not matter."""
     api: Literal["auto", "openai", "llama-server", "ollama", "vllm", "sglang", "tensorrt-llm", "mistral", "deepseek", "chat"] = "auto"
     model: str = ""
-    """Its name at the server; empty: the first that the server lists."""
+    """Its name at the server; empty: the first code model that the server lists or has loaded."""
     api_key: str = ""
     """Sent as `Authorization: Bearer`; better kept in a variable, see `apiKeyEnv`."""
     api_key_env: str = ""
@@ -115,7 +115,7 @@ class Remote(msgspec.Struct, frozen=True, rename="camel"):
     stall_ms: Milliseconds = 3_000
     """Longest pause inside a stream."""
     retries: Annotated[int, Meta(ge=0, le=10)] = 2
-    """Quiet tries after a failure that came before any answer."""
+    """Quiet tries after a failure that came before any answer: at another endpoint, or when a busy one has had its rest."""
     concurrency: Positive = 5
     """Requests at the same time at each endpoint; more wait, the most urgent and shortest first."""
     hedge: Literal["auto", "on", "off"] = "auto"

@@ -12,7 +12,6 @@ import pytest
 from monkeycode_lsp.errors import MonkeyCodeError
 from monkeycode_lsp.models import catalogue, pull
 
-
 # How long an example takes says more about the machine than about the code.
 hypothesis.settings.register_profile("untimed", deadline=None)
 hypothesis.settings.load_profile("untimed")

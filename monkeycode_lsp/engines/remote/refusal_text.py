@@ -15,7 +15,7 @@ from monkeycode_lsp.engines.remote import facts
 
 _END = 8192
 """Characters of each end of a text that are looked at."""
-_MESSAGES = frozenset({"error", "errors", "message", "msg", "detail", "details", "reason", "title", "description", "error_description"})
+_MESSAGES = frozenset({"error", "errors", "message", "msg", "detail", "details", "reason", "title", "description", "error_description", "inner", "cause"})
 """Fields that hold a message, or an object that holds one."""
 _MARKS = frozenset({"loc", "param", "code", "type", "status", "n_ctx"})
 """Fields that say what a message is about."""

@@ -48,6 +48,8 @@ WANTS_TLS = re.compile(r"plain HTTP request was sent to HTTPS|HTTP request to an
 _MAY_NAME_A_FIELD = frozenset({400, 422, 501})
 """Not those that pass: a server in trouble says anything."""
 _NOT = r"(?:not|n't|no longer|un|dis)[ -]?(?:yet |currently )?(?:support|allow|permit|recogni|expect|known|enabled?|abled|implement|accept)"
+_REFUSES = rf"(?:{_NOT}|forbidden|no longer)"
+_IS = r"(?:is|are|was|were|:|=|-)?"
 _ADVERBS = r"(?:currently |yet |also ){0,3}"
 _NOUN = r"(?:argument|parameter|param|field|key|keyword|property|properties|option|value|input)s?"
 _BAD = r"(?:unsupported|unknown|unrecogni[sz]ed|unexpected|invalid|extra|additional|unpermitted|forbidden)"
@@ -60,8 +62,7 @@ _REFUSED = (
     # What OpenAI and its kin call it.
     rf"\"param\"{_GAP}:{_GAP}\"FIELD\"",
     # `priority` is disabled; 'top_p' is not supported; Priority scheduling is not enabled.
-    rf"\bFIELD\b['\"`\]\\]{{0,4}}(?:(?:,| and) \w{{1,40}}){{0,4}}{_GAP}(?:sampling )?(?:{_NOUN}|scheduling)?{_GAP}(?:is|are|was|were|:|=|-)?{_GAP}"
-    rf"{_ADVERBS}(?:{_NOT}|forbidden|no longer)",
+    rf"\bFIELD\b['\"`\]\\]{{0,4}}(?:(?:,| and) \w{{1,40}}){{0,4}}{_GAP}(?:sampling )?(?:{_NOUN}|scheduling)?{_GAP}{_IS}{_GAP}{_ADVERBS}{_REFUSES}",
     # Unknown argument: x.  Extra inputs are not permitted, field: 'x'.
     rf"\b{_BAD}{_SPACE}(?:\w{{1,40}}{_SPACE})?{_NOUN}\b{_BETWEEN}\bFIELD\b",
     # The model does not support (the parameter) x.

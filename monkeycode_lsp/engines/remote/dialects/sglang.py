@@ -17,7 +17,6 @@ from monkeycode_lsp.engines.remote.dialects.openai import Fields, OpenAI, identi
 from monkeycode_lsp.engines.remote.dialects.vllm import sampling
 from monkeycode_lsp.errors import EngineError
 
-
 _PAGE_S = 1.0
 """It has its facts at hand; where they do not come, it is asked as if it had none."""
 

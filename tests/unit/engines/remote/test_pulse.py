@@ -129,6 +129,6 @@ async def test_asks_to_a_server_that_hangs_fail_at_once_after_a_while_and_the_us
             await until_it_fails(engine)
         server.release()
         async with asyncio.timeout(10):
-            while not await is_ready(engine):
+            while not await is_ready(engine):  # noqa: ASYNC110 - only asking tells
                 await asyncio.sleep(0.1)
         assert await asking.answer(engine) == "two"
