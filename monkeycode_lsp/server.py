@@ -60,6 +60,7 @@ class Server:
         self._outcomes = outcomes
         self._documents = Documents()
         self._editor = convert.Client()
+        self._root = ""
         self._completer: Completer | None = None
         self._problems: frozenset[str] = frozenset()
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -156,7 +157,8 @@ class Server:
             self._ls.feature(lsp.TEXT_DOCUMENT_COMPLETION, lsp.CompletionOptions(trigger_characters=TRIGGER_CHARACTERS))(
                 partial(self._completion)
             )
-        self._layers.read_files(folders[0] if folders else params.root_uri or "")
+        self._root = folders[0] if folders else params.root_uri or ""
+        self._layers.read_files(self._root)
         self._layers.set_client(params.initialization_options)
         self._spawn(self._save_regularly())
 
@@ -174,12 +176,15 @@ class Server:
     # Settings
 
     def _configuration_changed(self, params: lsp.DidChangeConfigurationParams) -> None:
+        self._layers.read_files(self._root)  # they may be what has changed
         pushed = params.settings
         if isinstance(pushed, dict) and pushed:
             self._layers.set_pushed(pushed)
             self._apply_settings()
         elif self._editor.configuration:
             self._spawn(self._pull_configuration())
+        else:
+            self._apply_settings()
 
     async def _pull_configuration(self) -> None:
         item = lsp.ConfigurationItem(section=SECTION)

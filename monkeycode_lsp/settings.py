@@ -42,7 +42,7 @@ class Layers:
         self._file_problems: list[str] = []
 
     def read_files(self, workspace_uri: str = "") -> None:
-        """Read the user's file and the workspace's.  Blocking; both are small and read once."""
+        """Read the user's file and the workspace's.  Blocking; both are small, and read again when the editor says that settings changed."""
         self._file_problems = []
         self._user = self._read(user_file())
         root = _local_path(workspace_uri)

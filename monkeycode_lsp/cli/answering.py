@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
+from collections.abc import Iterable
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import click
@@ -13,15 +16,19 @@ from rich.console import Console
 from monkeycode_lsp import config
 from monkeycode_lsp.cli import fetch
 from monkeycode_lsp.engines.choose import endpoints, kind
-from monkeycode_lsp.errors import EngineBusyError, EngineError, EngineUnavailableError
+from monkeycode_lsp.errors import EngineBusyError, EngineError, EngineUnavailableError, ModelError
 
 _PROBE_S = 15.0
 _URL = "`url` in `remote.endpoints`"
-_OPTIONS = {
-    _URL: "--url",
-    "`apiKey` or `apiKeyEnv` in `remote.endpoints`": "--api-key-env",
-    "`model` in `remote.endpoints`": "--model",
-}
+_HERE = r" (?:in|of) `remote\.endpoints`"
+_OPTIONS = (
+    (re.compile(rf"The `url` of an endpoint{_HERE}"), "The address in --url"),
+    (re.compile(rf"`url`(?: and `api`)?{_HERE}"), "--url"),
+    (re.compile(r"in `remote\.endpoints` whether `url`"), "whether --url"),
+    (re.compile(rf"(?:`apiKey` or )?`apiKeyEnv`{_HERE}"), "--api-key-env"),
+    (re.compile(rf"`model`{_HERE}"), "--model"),
+)
+"""What settings are called on the command line."""
 
 
 def prepare(settings: config.Config, out: Console, *, yes: bool, again: str, typed_url: bool) -> str:
@@ -32,16 +39,11 @@ def prepare(settings: config.Config, out: Console, *, yes: bool, again: str, typ
     match kind(settings):
         case "scripted":
             return "The scripted engine answers: it says what it is told, and no model is at work."
-        case "remote" if len(endpoints(settings)) > 1:
-            name = asyncio.run(_probe_all(msgspec.structs.replace(settings.remote, endpoints=endpoints(settings))))
-            return f"{name} answers, at one of {len(endpoints(settings))} endpoints at least."
         case "remote" if endpoints(settings):
-            endpoint = endpoints(settings)[0]
             try:
-                asyncio.run(probe(endpoint))
+                return asyncio.run(_remote(settings))
             except EngineError as exc:
-                raise _in_options(exc) if typed_url else exc from exc
-            return f"{host(endpoint)} answers."
+                raise in_options(exc) if typed_url else exc from exc
         case "remote":
             raise EngineUnavailableError("No endpoint is set.", remedy="Give its address: --url http://127.0.0.1:8000")
         case "off":
@@ -50,6 +52,42 @@ def prepare(settings: config.Config, out: Console, *, yes: bool, again: str, typ
             require_runtime(settings.local)
             path = fetch.local_model(settings.local, out, yes=yes, again=again)
             return f"{fetch.title(path)} answers, on this machine."
+
+
+async def _remote(settings: config.Config) -> str:
+    """Who answers: the endpoints, or the model here while they are gone.  Raises an `EngineError` where nobody does."""
+    found = endpoints(settings)
+    try:
+        if len(found) > 1:
+            name = await _probe_all(msgspec.structs.replace(settings.remote, endpoints=found))
+            return f"{name} answers, at one of {len(found)} endpoints at least."
+        await probe(found[0])
+    except EngineUnavailableError:
+        path = await _stand_in(settings)
+        if path is None:
+            raise
+        return f"{fetch.title(path)} answers, on this machine, since no endpoint can be reached."
+    return f"{host(found[0])} answers."
+
+
+async def _stand_in(settings: config.Config) -> Path | None:
+    """The model that stands in for endpoints that are gone; None: they are not gone, or nothing may or can stand in."""
+    from monkeycode_lsp.engines.local.engine import find_model  # noqa: PLC0415 - only when a local engine answers
+    from monkeycode_lsp.engines.remote.engine import RemoteEngine  # noqa: PLC0415 - only where there is an endpoint
+
+    if settings.engine != "auto":
+        return None
+    remote = msgspec.structs.replace(settings.remote, endpoints=endpoints(settings))
+    asked = RemoteEngine(settings=remote, notify=lambda _message: None, environ=os.environ)
+    try:
+        if await asked.reachable():
+            return None
+        require_runtime(settings.local)
+        return await asyncio.to_thread(find_model, settings.local)
+    except (EngineUnavailableError, ModelError):
+        return None
+    finally:
+        await asked.aclose()
 
 
 async def probe(endpoint: config.Endpoint) -> None:
@@ -78,25 +116,41 @@ async def _probe_all(remote: config.Remote) -> str:
     """The model that one of several endpoints serves.  Raises an `EngineError` where none can be used."""
     from monkeycode_lsp.engines.remote.engine import RemoteEngine  # noqa: PLC0415 - only where there is one
 
-    asked = RemoteEngine(settings=remote, notify=lambda message: click.echo(message, err=True), environ=os.environ)
+    notices: list[str] = []
+    asked = RemoteEngine(settings=remote, notify=notices.append, environ=os.environ)
     try:
         async with asyncio.timeout(_PROBE_S):
-            return (await asked.ready()).name
+            return (await asked.ready()).name  # what there is to say besides, whoever answers will say
     except TimeoutError:
+        tell(notices)
         raise EngineUnavailableError(
             f"None of the endpoints in `remote.endpoints` answered within {_PROBE_S:g} seconds.",
             remedy="`monkeycode doctor` looks at each.",
         ) from None
+    except EngineError as exc:
+        tell(notices, besides=str(exc))
+        raise
     finally:
         await asked.aclose()
 
 
-def _in_options(error: EngineError) -> EngineError:
+def tell(notices: Iterable[str], *, besides: str = "", typed_url: bool = False) -> None:
+    """What an engine had to say beside its answers, each once, on standard error; not what `besides` says already."""
+    for notice in dict.fromkeys(notices):
+        if notice not in besides:
+            click.echo(options_for(notice) if typed_url else notice, err=True)
+
+
+def in_options(error: EngineError) -> EngineError:
     """The same with the names of options in place of those of settings."""
-    remedy = error.remedy
-    for setting, option in _OPTIONS.items():
-        remedy = remedy.replace(setting, option)
-    return EngineError(error.message, remedy=remedy)
+    return EngineError(options_for(error.message), remedy=options_for(error.remedy))
+
+
+def options_for(words: str) -> str:
+    """The same words with the names of options in place of those of settings."""
+    for setting, option in _OPTIONS:
+        words = setting.sub(option, words)
+    return words
 
 
 def require_runtime(local: config.Local) -> None:

@@ -6,7 +6,7 @@ import asyncio
 import sys
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing, contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 import msgspec
@@ -43,6 +43,13 @@ class Answer(msgspec.Struct, frozen=True, rename="camel"):
     total_ms: float
     stages_ms: dict[str, float]
     generated_tokens: int | None
+
+
+class _Told(NamedTuple):
+    """What the engine and the pipeline had to say beside the answer."""
+
+    notices: list[MonkeyCodeError]
+    failures: list[MonkeyCodeError]
 
 
 class Overheard:
@@ -95,8 +102,14 @@ def complete(ctx: click.Context, /, *, where: Place, as_json: bool, **chosen: An
     for problem in problems:
         click.echo(f"Setting {problem}", err=True)
     snapshot, n_nuls = place.snapshot(where)
-    with _growing(quiet=as_json) as heard:
-        suggestion, outcome = asyncio.run(_complete(resolved, Ask(snapshot, Trigger.INVOKED), n_nuls, heard))
+    told = _Told([], [])
+    try:
+        with _growing(quiet=as_json) as heard:
+            suggestion, outcome = asyncio.run(_complete(resolved, Ask(snapshot, Trigger.INVOKED), n_nuls, heard, told))
+    finally:
+        _tell(told, typed_url=bool(chosen["url"]))
+    if suggestion is None and told.failures:
+        raise _last(told.failures, typed_url=bool(chosen["url"]))
     text = suggestion.text if suggestion else ""
     if as_json:
         click.echo(msgspec.json.encode(_answer(outcome, suggestion)).decode())
@@ -107,7 +120,7 @@ def complete(ctx: click.Context, /, *, where: Place, as_json: bool, **chosen: An
     ctx.exit(0 if text else 1)
 
 
-async def _complete(resolved: config.Config, ask: Ask, n_nuls: int, heard: Heard) -> tuple[Suggestion | None, Outcome]:
+async def _complete(resolved: config.Config, ask: Ask, n_nuls: int, heard: Heard, told: _Told) -> tuple[Suggestion | None, Outcome]:
     from monkeycode_lsp.completer import Completer  # noqa: PLC0415 - slow, and `--help` needs none of it
     from monkeycode_lsp.engines import choose  # noqa: PLC0415 - as above
     from monkeycode_lsp.observe.outcomes import Outcomes  # noqa: PLC0415 - as above
@@ -115,26 +128,40 @@ async def _complete(resolved: config.Config, ask: Ask, n_nuls: int, heard: Heard
     from monkeycode_lsp.recall.memory import Memory  # noqa: PLC0415 - as above
     from monkeycode_lsp.turn import Turn  # noqa: PLC0415 - as above
 
-    problems: list[MonkeyCodeError] = []
     outcomes = Outcomes()
     patient = msgspec.structs.replace(resolved.completion, deadline_ms=round((_LOADING_S + _ANSWER_S) * 1e3))
     completer = Completer(
         # Nobody will ask for what comes next.
         settings=msgspec.structs.replace(resolved, completion=patient, look_ahead=config.LookAhead(mode="off", read=False)),
-        engine=Overheard(choose.engine(resolved, problems.append), heard),
+        engine=Overheard(choose.engine(resolved, told.notices.append), heard),
         # Nothing of earlier runs: whoever asks here wants to see what the engine says, or why it says nothing.
         recall=Recall(Memory(most_bytes=resolved.cache.memory_bytes, ttl_s=resolved.cache.memory_ttl_seconds)),
         turn=Turn(),
         outcomes=outcomes,
-        report=problems.append,
+        report=told.failures.append,
     )
     try:
         suggestions = await completer.complete(ask, n_nuls=n_nuls)
     finally:
         await completer.retire()
-    if not suggestions and problems:
-        raise problems[-1]
     return suggestions[0] if suggestions else None, outcomes.last(1)[0]
+
+
+def _tell(told: _Told, *, typed_url: bool) -> None:
+    """The notices, each once; not what the failure that is told next says already."""
+    if told.notices:
+        from monkeycode_lsp.cli import answering  # noqa: PLC0415 - brings what draws on terminals
+
+        failure = str(told.failures[-1]) if told.failures else ""
+        answering.tell(map(str, told.notices), besides=failure, typed_url=typed_url)
+
+
+def _last(failures: list[MonkeyCodeError], *, typed_url: bool) -> MonkeyCodeError:
+    """What is to be told, with the names of options where the user typed the address."""
+    from monkeycode_lsp.cli import answering  # noqa: PLC0415 - brings what draws on terminals
+
+    failure = failures[-1]
+    return answering.in_options(failure) if typed_url and isinstance(failure, EngineError) else failure
 
 
 async def _until_ready(engine: Engine) -> Model:

@@ -1,4 +1,4 @@
-"""The settings' JSON Schema, described by the strings under the fields of `config.py`."""
+"""The settings' JSON Schema, described by the strings under the fields of `config/tree.py`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from monkeycode_lsp import config
+from monkeycode_lsp.config import tree
 
 TITLE = "MonkeyCode"
 
@@ -27,7 +28,7 @@ def describe() -> dict[str, Any]:
 
 def _descriptions() -> Iterator[tuple[str, str, str]]:
     """Struct, field and the string that stands under the field."""
-    for node in ast.parse(inspect.getsource(config)).body:
+    for node in ast.parse(inspect.getsource(tree)).body:
         if isinstance(node, ast.ClassDef):
             for field, under in zip(node.body, node.body[1:], strict=False):
                 text = under.value.value if isinstance(under, ast.Expr) and isinstance(under.value, ast.Constant) else None

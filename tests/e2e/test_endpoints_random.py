@@ -43,6 +43,7 @@ MOODS = {
     "503": servers.status(503, {"error": "busy"}),
     "429": servers.status(429, {"error": "slow down"}, retry_after="1"),
     "500": servers.status(500, {"error": "oops"}),
+    "too long": servers.status(400, {"error": {"message": "This model's maximum context length is 4096 tokens."}}),
     "reset": reset,
     "hold": servers.hold,
     "stalls": stalls,

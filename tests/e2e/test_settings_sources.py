@@ -1,5 +1,6 @@
 """Where settings come from: defaults < user file < workspace file < environment < editor.  All of it through the real server."""
 
+import asyncio
 import json
 import os
 from contextlib import asynccontextmanager
@@ -228,3 +229,15 @@ async def test_a_workspace_whose_address_cannot_be_read_does_no_harm(home):
     async with driver.server(home, params=params, options={"engine": "scripted", "scripted": {"text": "ok"}}) as lsp:
         assert await lsp.complete("file:///w/a.py", marked="x = ‸") == "ok"
         assert await lsp.complete("file://[::/a.py", marked="x = ‸") is None
+
+
+@pytest.mark.parametrize("pulled", [None, {}], ids=["pushes", "is asked"])
+async def test_files_are_read_again_when_the_editor_says_that_settings_changed(tmp_path, pulled):
+    async with editor(tmp_path, user="[completion]\nmaxTokens = 11\n", pulled=pulled) as scene:
+        assert (await body(scene))["max_tokens"] == 11
+        (tmp_path / "home" / "config" / "monkeycode.toml").write_text("[completion]\nmaxTokens = 12\n", encoding="utf-8")
+        scene.lsp.notify("workspace/didChangeConfiguration", {"settings": None})
+        await scene.lsp.settled()
+        async with asyncio.timeout(10):
+            while (await body(scene))["max_tokens"] != 12:
+                pass

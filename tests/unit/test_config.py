@@ -3,7 +3,7 @@
 import pytest
 
 from monkeycode_lsp import config
-from monkeycode_lsp.config import Config, decode, from_environment, merge, without_workspace_secrets
+from monkeycode_lsp.config import Config, Endpoint, decode, from_environment, merge, without_workspace_secrets
 
 
 def test_nothing_set_is_the_defaults():
@@ -24,7 +24,6 @@ def test_names_are_the_same_words_in_camel_case():
         ({"local": {"slots": 0}}, ["local.slots", ">= 1"]),
         ({"local": {"idleMinutes": 10**12}}, ["local.idleMinutes", "<= 525600"]),
         ({"engine": "gpu"}, ["engine", "'gpu'"]),
-        ({"remote": {"endpoints": [{"url": "x", "api": "soap"}]}}, ["remote.endpoints", "'soap'"]),
         ({"local": 7}, ["local", "group of settings"]),
         ({"template": {"prefix": "a"}}, ["template"]),
     ],
@@ -88,3 +87,58 @@ def test_a_workspaces_file_cannot_say_where_text_goes():
     kept, dropped = without_workspace_secrets({"remote": {"endpoints": []}, "engine": "remote", "completion": {"maxTokens": 1}})
     assert kept == {"completion": {"maxTokens": 1}}
     assert len(dropped) == 2
+
+
+H = {"url": "http://h"}
+
+
+@pytest.mark.parametrize(
+    "written",
+    [[H], H, "http://h", ["http://h"], [{"url": "http://h", "api": "auto"}], " http://h ", [{"url": "http://h", "weight": "1"}]],
+    ids=str,
+)
+def test_one_endpoint_however_it_is_written(written):
+    settings, problems = decode({"remote": {"endpoints": written}})
+    assert not problems
+    assert settings.remote.endpoints == (Endpoint(url="http://h"),)
+
+
+def test_several_addresses_in_one_variable():
+    settings, problems = decode(from_environment({"MONKEYCODE_REMOTE_ENDPOINTS": "http://a, http://b"}))
+    assert not problems
+    assert [endpoint.url for endpoint in settings.remote.endpoints] == ["http://a", "http://b"]
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "words"),
+    [
+        ({"api": "vlmm"}, "remote.endpoints.api: 'vlmm' is none of auto, openai, llama-server, ollama, vllm"),
+        ({"weight": 0}, "remote.endpoints.weight: "),
+        ({"api_key": "K1"}, "remote.endpoints.api_key: there is no such setting; did you mean remote.endpoints.apiKey?"),
+        ({"Model": "m"}, "did you mean remote.endpoints.model?"),
+        ({"headers": "x"}, "remote.endpoints.headers: "),
+    ],
+    ids=str,
+)
+def test_a_mistake_in_an_endpoint_costs_what_is_mistaken_and_no_more(endpoint, words):
+    settings, problems = decode({"remote": {"endpoints": [H | endpoint]}})
+    assert settings.remote.endpoints == (Endpoint(url="http://h"),)
+    (problem,) = problems
+    assert words in problem
+    assert "K1" not in problem
+
+
+def test_a_mistake_in_one_endpoint_costs_the_others_nothing():
+    settings, problems = decode({"remote": {"endpoints": [H, {"model": "m"}, 7, {"url": "http://i", "weight": 0}]}})
+    assert settings.remote.endpoints == (Endpoint(url="http://h"), Endpoint(url="http://i"))
+    assert [problem.partition(":")[0] for problem in problems] == [
+        "remote.endpoints (number 2)",
+        "remote.endpoints (number 3)",
+        "remote.endpoints (number 4).weight",
+    ]
+
+
+def test_words_are_the_same_in_capitals():
+    settings, problems = decode({"remote": {"endpoints": [H | {"api": "vLLM"}]}, "logLevel": "DEBUG"})
+    assert not problems
+    assert (settings.remote.endpoints[0].api, settings.log_level) == ("vllm", "debug")

@@ -126,7 +126,7 @@ def _busy(where: Where, status: int, retry_after: str) -> EngineBusyError:
 
 
 def _otherwise(where: Where, status: int, text: str, *, page: bool) -> EngineError:
-    if status in range(300, 400):
+    if status in range(300, 400) and status != 304:  # noqa: PLR2004 - "not modified" names no other address
         return EngineRefusedError(
             f"The server at {where.base} sends us to another address (HTTP {status}).",
             remedy=f"Set the final address in `url` of {_ENDPOINTS}; redirects are not followed, since a key would go with them.",

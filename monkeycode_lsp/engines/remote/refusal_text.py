@@ -15,7 +15,9 @@ from monkeycode_lsp.engines.remote import facts
 
 _END = 8192
 """Characters of each end of a text that are looked at."""
-_MESSAGES = frozenset({"error", "errors", "message", "msg", "detail", "details", "reason", "title", "description", "error_description", "inner", "cause"})
+_MESSAGES = frozenset(
+    {"error", "errors", "message", "msg", "detail", "details", "reason", "title", "description", "error_description", "inner", "cause"}
+)
 """Fields that hold a message, or an object that holds one."""
 _MARKS = frozenset({"loc", "param", "code", "type", "status", "n_ctx"})
 """Fields that say what a message is about."""
@@ -82,7 +84,9 @@ def _found(spoken: list[str], ours: frozenset[tuple[str, ...]]) -> Iterator[tupl
     """First and last word of each stretch that is ours, in order and apart."""
     first = last = -1
     for here in range(len(spoken)):
-        n_words = next((n for n in range(_RUN, _SHORTEST_LINE - 1, -1) if tuple(spoken[here : here + n]) in ours), 0)
+        n_words = next(
+            (n for n in range(_RUN, _SHORTEST_LINE - 1, -1) if here + n <= len(spoken) and tuple(spoken[here : here + n]) in ours), 0
+        )
         if not n_words:
             continue
         if here > last + 1 and last >= 0:

@@ -330,3 +330,28 @@ def test_four_stop_strings_are_told_beside_the_rest():
 def test_what_was_not_found_out_is_null():
     report = endpoint_report.of(Examination("openai", QWEN, None), endpoint="e", role="only")
     assert (report.fills_in, report.first_ms, report.keeps_connection, report.order, report.likeness) == (None, None, None, "", {})
+
+
+@pytest.mark.parametrize(
+    "routes",
+    [
+        {"/v1/models": b'{"data":%s}'},
+        {"/v1/models": b"{}", "/props": b'{"default_generation_settings":{"a":%s}}'},
+        {
+            "/v1/models": b"{}",
+            "/api/version": b'{"version":"1"}',
+            "/api/show": b'{"model_info":{"a":%s}}',
+            "/api/ps": b'{"models":[{"name":"a"}]}',
+        },
+        {"/v1/models": b'{"data":[{"id":"a","owned_by":"llamacpp"}]}', "/props": b'{"total_slots":-5}'},
+        {"/v1/models": b'{"data":[{"id":"a","owned_by":"llamacpp"}]}', "/props": b'{"total_slots":1000000000000000000}'},
+    ],
+)
+async def test_a_server_that_says_senseless_things_is_examined_all_the_same(doctor, routes):
+    deep = b"[" * 100_000 + b"]" * 100_000
+    pages = {path: status(200, page.replace(b"%s", deep)) for path, page in routes.items()}
+    async with CompletionServer(routes=pages) as server:
+        found, (endpoint,), code = await doctor({"url": server.url})
+    assert code in (0, 1)
+    assert found[f"endpoint {server.url}"]["found"]
+    assert endpoint["endpoint"] == server.url

@@ -11,7 +11,7 @@ import pytest
 from monkeycode_lsp.domain import Plain, Prompt
 from monkeycode_lsp.engines.failover import KEPT_S, LONGEST_LOOK_S, USED_S, Failover
 from monkeycode_lsp.engines.scripted import Answer, ScriptedEngine
-from monkeycode_lsp.errors import EngineUnavailableError, ModelMissingError, StreamBrokenError
+from monkeycode_lsp.errors import EngineBusyError, EngineUnavailableError, ModelMissingError, StreamBrokenError
 from tests.unit.virtual import on_virtual_time
 
 GONE = EngineUnavailableError("Nothing answers at http://h.", remedy="Start the server there.")
@@ -52,14 +52,17 @@ class Local(ScriptedEngine):
     def __init__(self, error=None):
         super().__init__([Answer(chunks=("local",), delay_ms=1)])
         self.error = error
-        self.n_closed = 0
+        self.n_closing = self.n_closed = 0
+        self.closes_s = 0.0
 
     async def ready(self):
         if self.error is not None:
             raise self.error
-        return msgspec.structs.replace(await super().ready(), name="Small")
+        return msgspec.structs.replace(await super().ready(), name="Small", fingerprint="local")
 
     async def aclose(self):
+        self.n_closing += 1
+        await asyncio.sleep(self.closes_s)
         self.n_closed += 1
 
 
@@ -155,6 +158,52 @@ async def test_what_the_stand_in_is_saying_is_not_cut_off_by_their_return():
     prompt = Prompt(segments=(Plain("a"),), prefix="a", suffix="", model=model.fingerprint)
     async with aclosing(scene.engine.stream(prompt)) as chunks:
         assert "".join([chunk.text async for chunk in chunks]) == "local"
+    assert await scene.ask() == "remote"
+    await scene.engine.aclose()
+
+
+@on_virtual_time
+async def test_closing_waits_for_a_stand_in_that_is_just_being_let_go():
+    scene = Scene()
+    scene.local.closes_s = 5.0
+    scene.endpoints.is_up = False
+    await scene.ask()
+    scene.endpoints.is_up = True
+    await asyncio.sleep(LONGEST_LOOK_S + KEPT_S + 1)
+    assert (scene.local.n_closed, scene.local.n_closing) == (0, 1)
+    await scene.engine.aclose()
+    assert scene.local.n_closed == 1
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+@on_virtual_time
+async def test_the_next_stand_in_waits_until_the_last_one_is_closed():
+    scene = Scene()
+    scene.local.closes_s = 20.0
+    scene.endpoints.is_up = False
+    await scene.ask()
+    scene.endpoints.is_up = True
+    await asyncio.sleep(LONGEST_LOOK_S + KEPT_S + 1)
+    scene.endpoints.is_up = False
+    with pytest.raises(EngineUnavailableError):
+        await scene.ask()
+    assert (scene.n_made, scene.local.n_closed) == (1, 0)
+    await asyncio.wait({scene.engine._looking})
+    assert (scene.n_made, scene.local.n_closed) == (2, 1)
+    assert await scene.ask() == "local"
+    await scene.engine.aclose()
+
+
+@on_virtual_time
+async def test_what_was_made_for_the_stand_in_never_goes_to_the_endpoints():
+    scene = Scene()
+    scene.endpoints.is_up = False
+    model = await scene.engine.ready()
+    scene.endpoints.is_up = True
+    await asyncio.sleep(LONGEST_LOOK_S + KEPT_S + 1)
+    assert scene.local.n_closed == 1
+    with pytest.raises(EngineBusyError):
+        await anext(scene.engine.stream(Prompt(segments=(Plain("a"),), prefix="a", suffix="", model=model.fingerprint)))
     assert await scene.ask() == "remote"
     await scene.engine.aclose()
 

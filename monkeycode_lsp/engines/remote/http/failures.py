@@ -19,7 +19,7 @@ class UnheardError(httpcore.RemoteProtocolError):
 
 
 class SparedError(httpcore.RemoteProtocolError):
-    """The server says that it has not begun this request: it can be asked again."""
+    """The request was not sent, or the server says that it has not begun it: it can be asked again."""
 
 
 CONNECT_S = 3.0

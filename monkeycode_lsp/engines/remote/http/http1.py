@@ -12,10 +12,10 @@ from time import monotonic
 import h11
 import httpcore2 as httpcore
 
-from monkeycode_lsp.engines.remote.http.failures import UnheardError
+from monkeycode_lsp.engines.remote.http.failures import SparedError, UnheardError
 from monkeycode_lsp.engines.remote.http.wires import Wire
 
-_PIECE = 65_536
+_PIECE = 16_384
 _MAX_HEAD = 102_400
 """Bytes of a head, or of one line between chunks."""
 _MAX_HINTS = 32
@@ -58,8 +58,10 @@ class Connection:
         """The answer, once its head is there.  Whoever is cancelled leaves a connection that is closed."""
         try:
             data = self._written(method, target, headers, body)
-            if not self.wire.over:  # else it may still have said why
+            if not self.wire.over:
                 self.wire.put(data)
+            elif not self.wire.heard:  # else it may have said why
+                raise SparedError
             return Response(self, await self._head())
         except BaseException:
             self.wire.abort()

@@ -10,6 +10,7 @@ import asyncio
 import ipaddress
 import socket
 from collections.abc import Callable
+from typing import Any
 
 from monkeycode_lsp import threads
 from monkeycode_lsp.engines.remote.address import is_loopback
@@ -70,8 +71,19 @@ def _is_number(host: str) -> bool:
 
 def _look_up(host: str) -> list[str]:
     try:
-        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+        found = _found(host)
         numbers = [socket.getnameinfo(place, socket.NI_NUMERICHOST | socket.NI_NUMERICSERV)[0] for *_, place in found]
     except UnicodeError as exc:  # a name that can be none
         raise OSError(str(exc)) from None
     return list(dict.fromkeys(numbers))[:_MOST]
+
+
+def _found(host: str) -> list[tuple[Any, ...]]:
+    try:
+        return list(socket.getaddrinfo(host, None, type=socket.SOCK_STREAM))
+    except OSError:
+        if not host.endswith("."):
+            raise
+        return list(
+            socket.getaddrinfo(host.rstrip("."), None, type=socket.SOCK_STREAM)
+        )  # lists of hosts know no name with a dot at its end

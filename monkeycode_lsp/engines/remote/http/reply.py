@@ -10,8 +10,11 @@ from monkeycode_lsp.engines.remote.http import head
 from monkeycode_lsp.engines.remote.http.failures import translated
 from monkeycode_lsp.engines.remote.http.turns import Turn
 from monkeycode_lsp.engines.remote.http.unpacking import Unpacking
+from monkeycode_lsp.errors import StreamBrokenError
 
 MAX_BODY_BYTES = 1_048_576
+_REFUSALS = 400
+"""This status and those above it say no."""
 
 
 class Response(Protocol):
@@ -65,13 +68,17 @@ class Reply:
             unpacking.end()
 
     async def body(self) -> bytes:
-        """The whole body, as far as we are willing to hold it."""
+        """The whole body, as far as we are willing to hold it; of a refusal, as far as it came."""
         body = bytearray()
-        async with aclosing(self.pieces()) as pieces:
-            async for piece in pieces:
-                body += piece
-                if len(body) > MAX_BODY_BYTES:
-                    break
+        try:
+            async with aclosing(self.pieces()) as pieces:
+                async for piece in pieces:
+                    body += piece
+                    if len(body) > MAX_BODY_BYTES:
+                        break
+        except StreamBrokenError:  # servers that will not read all of a request often break off after they have said why
+            if self.status < _REFUSALS:
+                raise
         return bytes(body)
 
     async def aclose(self) -> None:

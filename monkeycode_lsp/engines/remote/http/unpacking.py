@@ -12,7 +12,7 @@ from typing import Protocol
 
 from monkeycode_lsp.errors import EngineUnavailableError, StreamBrokenError
 
-_PIECE = 65_536
+_PIECE = 16_384
 _GZIP = 0x1F
 _SLICE = 64
 """Bytes of input at a time where the library cannot limit its output."""

@@ -24,6 +24,9 @@ logger = logging.getLogger(__name__)
 MAX_ANSWER = 262_144
 """Characters; no limit of tokens that can be set comes near."""
 
+MAX_SILENT_BYTES = 4 * MAX_EVENT_BYTES
+"""Bytes in a row that hold no text: hours of signs of life, but only a moment of a stream that swells when it is unpacked."""
+
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What bytes raise that are no event of the dialect's; the last one if brackets are nested thousands deep."""
 
@@ -47,6 +50,8 @@ class Answer:
         """The error object that came in place of an answer, before any text."""
         self.cut = False
         """Done because of a stop string on our side: the server does not know it yet."""
+        self._n_silent = 0
+        """Bytes since the last text."""
         self._dialect = dialect
         self._where = where
         self._stops = StopStrings(stops)
@@ -68,6 +73,9 @@ class Answer:
         if self.done:
             return
         self.is_silent = self.is_silent and not data
+        self._n_silent += len(data)
+        if self._n_silent > MAX_SILENT_BYTES:
+            raise self._broken("sends much and says nothing")
         if self._head is not None:
             data = self._sniff(self._head + data)
         if self._document is None:
@@ -168,6 +176,7 @@ class Answer:
 
     def _said(self, piece: Piece) -> Chunk | None:
         self.n_text += len(piece.text)
+        self._n_silent = 0
         if self.n_text > MAX_ANSWER:
             raise self._broken("does not stop")
         text, self.cut = self._stops.feed(piece.text)

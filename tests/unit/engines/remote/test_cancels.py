@@ -108,9 +108,10 @@ async def test_in_the_silent_retry() -> None:
     async def close_unread(exchange: Exchange) -> None:
         exchange.close()
 
-    async with CompletionServer(close_unread, hold, reply("ok")) as server, connected(server.url) as transport:
+    async with CompletionServer(reply("ok"), close_unread, hold, reply("ok")) as server, connected(server.url) as transport:
+        await ask(transport)  # what is kept may have been closed by the server meanwhile
         task = asyncio.create_task(ask(transport))
-        request = await server.request(1)
+        request = await server.request(2)
         await give_up(task, 2)
         await asyncio.wait_for(request.closed.wait(), CLOSED_WITHIN_S)
         assert b"ok" in await ask(transport)

@@ -33,14 +33,14 @@ async def test_refusals_are_told_as_what_they_are() -> None:
     async with deepseek.server(paid=False) as server, asking.engine(server.url, api="deepseek", model="") as engine:
         with pytest.raises(EngineRefusedError, match="pay"):
             await asking.answer(engine)
-    async with deepseek.server(key="K1", context_tokens=200) as server:
+    async with deepseek.server(key="K1", context_tokens=300) as server:
         async with asking.engine(server.url, api="deepseek", model="nil", api_key="K1") as engine:
             with pytest.raises(EngineRefusedError, match="no model 'nil'"):
                 await asking.answer(engine)
         async with asking.engine(server.url, api="deepseek", model="", api_key="K1") as engine:
             with pytest.raises(ContextOverflowError) as caught:
-                await asking.answer(engine, asking.plain("x" * 800))
-            assert caught.value.limit_tokens == 200
+                await asking.answer(engine, asking.plain("x" * 4000))
+            assert caught.value.limit_tokens == 300
         async with asking.engine(server.url, api="deepseek", model="deepseek-chat", api_key="K2") as engine:
             with pytest.raises(EngineRefusedError, match="refused the key"):
                 await asking.answer(engine)

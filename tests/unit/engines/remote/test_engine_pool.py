@@ -185,6 +185,79 @@ async def test_another_model_stands_in_and_never_gets_a_prompt_that_was_not_made
             await said(asked, asking.fim(model="remote:gone"))
 
 
+async def test_a_server_that_comes_back_with_another_model_gets_only_prompts_of_that_one() -> None:
+    a, b = FakeServer("a"), FakeServer("b")
+    async with engine(a, b) as asked:
+        await known(asked)
+        qwen = await asked.ready()
+        a.error = DEAD
+        assert {await said(asked, asking.fim(model=qwen.fingerprint)) for _ in range(3)} == {"b!"}
+        a.error, a.model, n_asked = None, FakeServer("a", model="starcoder", family="starcoder2").model, a.n_asked
+        await until(lambda: asked.members[0].is_good)
+        assert {await said(asked, asking.fim(model=qwen.fingerprint)) for _ in range(10)} == {"b!"}
+        assert a.n_asked == n_asked
+        starcoder = await asked.ready()
+        assert starcoder.name == "starcoder"
+        assert await said(asked, asking.fim(model=starcoder.fingerprint)) == "a!"
+
+
+async def test_before_a_look_has_seen_that_it_is_back_it_is_asked_for_its_model_too() -> None:
+    a, b = FakeServer("a"), FakeServer("b", model="other")
+    a.look = never  # type: ignore[method-assign]  # hangs
+    async with engine(a, b) as asked:
+        await known(asked)
+        qwen = await asked.ready()
+        a.error = b.error = DEAD
+        asked.members[1].failed(DEAD)
+        with pytest.raises(EngineUnavailableError):
+            await said(asked, asking.fim(model=qwen.fingerprint))
+        a.error, a.model, n_asked = None, FakeServer("a", model="starcoder", family="starcoder2").model, a.n_asked
+        with pytest.raises(EngineBusyError, match="model"):
+            await said(asked, asking.fim(model=qwen.fingerprint))
+        assert (a.n_asked, b.n_asked) == (n_asked, 0)
+        starcoder = await asked.ready()
+        assert starcoder.name == "starcoder"
+        assert await said(asked, asking.fim(model=starcoder.fingerprint)) == "a!"
+
+
+async def test_an_ask_that_waits_for_a_server_does_not_go_to_another_model_there() -> None:
+    a = FakeServer("a")
+    async with engine(a, concurrency=1) as asked:
+        qwen = await asked.ready()
+        a.hold()
+        first = asyncio.create_task(said(asked))
+        await a.begun.wait()
+        waiting = asyncio.create_task(said(asked, asking.fim(model=qwen.fingerprint)))
+        await until(lambda: len(asked._made._dispatcher.admission) == 1)  # type: ignore[union-attr]  # it is made
+        a.model = type(qwen)("starcoder", None, "remote:a:starcoder")
+        a._told = None  # it was away
+        starcoder = await asked.ready()
+        a.go()
+        assert await first == "a!"
+        with pytest.raises(EngineBusyError, match="another model"):
+            await waiting
+        assert a.n_asked == 1
+        assert await said(asked, asking.fim(model=starcoder.fingerprint)) == "a!"
+
+
+async def test_what_a_server_says_of_itself_may_make_no_sense() -> None:
+    a, b, told = FakeServer("a"), FakeServer("b"), list[str]()
+
+    async def senseless() -> Any:
+        raise OverflowError
+
+    a.ready = senseless  # type: ignore[method-assign]  # nobody expected that
+    async with engine(a, b, told=told) as asked:
+        assert [await said(asked) for _ in range(3)] == ["b!"] * 3
+        assert len(told) == 1
+        assert "no sense" in told[0]
+    async with engine(a, FakeServer("c")) as asked:
+        asked._pool()._roster.ask(asked.members[0])
+        b.error = DEAD
+        await asyncio.sleep(0)
+        gc.collect()  # an error that nobody looked at is complained about now
+
+
 async def test_what_cannot_be_an_address_is_left_out_and_told_once() -> None:
     told: list[str] = []
     settings = config.Remote(endpoints=(config.Endpoint(url="ftp://x"), config.Endpoint(url="http://a")))
@@ -364,6 +437,19 @@ async def test_no_server_gets_more_asks_at_once_than_the_setting_allows() -> Non
         assert a.n_asked + b.n_asked == 20
 
 
+async def test_endpoints_at_one_server_have_its_places_together() -> None:
+    a = CompletionServer(hold)
+    async with a, pool(a.url, f"{a.url}/v1", a.url, more={2: {"headers": {"x": "y"}}}, concurrency=2) as asked:
+        asks = [asyncio.create_task(said(asked)) for _ in range(6)]
+        await asyncio.wait_for(a.request(1), SOON_S)
+        await asyncio.wait(asks, timeout=0.2)
+        assert len(asked.members) == 2
+        assert sum(member.n_asked for member in asked.members) == len(a.requests) == 2
+        for ask in asks:
+            ask.cancel()
+        await asyncio.wait(asks)
+
+
 async def test_who_waits_too_long_hears_of_the_setting() -> None:
     a = FakeServer("a")
     async with engine(a, concurrency=1, timeout_ms=60) as asked:
@@ -467,6 +553,22 @@ async def test_nothing_is_reachable_when_all_are_dead_or_still_load() -> None:
     assert not await nothing.reachable()
 
 
+async def test_a_look_does_not_end_a_rest_that_the_server_asked_for() -> None:
+    a, b = FakeServer("a"), FakeServer("b")
+    async with engine(a, b) as asked:
+        await known(asked)
+        a.error, b.error = DEAD, EngineBusyError("wait", retry_after_s=30)
+        for _ in range(3):
+            with pytest.raises(EngineError):
+                await said(asked)
+            b.error = None
+            assert await asked.reachable()
+        assert b.n_asked == 1
+        a.error = None
+        assert await asked.reachable()
+        assert await said(asked) == "a!"
+
+
 async def test_one_alone_that_is_seen_again_is_asked_at_once() -> None:
     a = FakeServer("a")
     async with engine(a) as asked:
@@ -514,6 +616,54 @@ async def test_a_second_one_answers_when_the_first_is_slower_than_ever() -> None
         await until(lambda: a.n_running == 0)
         assert asked.members[0].n_asked == 0
         assert await said(asked, asking.fim(session="s")) == "b!"
+
+
+async def test_a_first_one_that_hangs_costs_no_answer_though_nothing_is_known_of_it() -> None:
+    a, b = FakeServer("a"), FakeServer("b")
+    a.look = never  # type: ignore[method-assign]  # hangs
+    a.hold()
+    async with engine(a, b, timeout_ms=60_000) as asked:
+        for _ in range(3):
+            assert await said(asked, asking.fim(session="s")) == "b!"
+        assert a.n_asked == 1
+
+
+async def test_a_second_one_may_tell_its_model_while_the_first_is_waited_for() -> None:
+    a, b = FakeServer("a"), FakeServer("b")
+    b.knows.clear()
+    a.hold()
+    async with engine(a, b, timeout_ms=60_000) as asked:
+        model = await asked.ready()
+        ask = asyncio.create_task(said(asked, asking.fim(model=model.fingerprint)))
+        await asyncio.wait_for(a.begun.wait(), SOON_S)
+        b.knows.set()
+        assert await ask == "b!"
+
+
+async def test_a_document_leaves_a_server_that_is_much_slower_than_another() -> None:
+    a, b = FakeServer("a"), FakeServer("b")
+    async with engine(a, b, hedge="off") as asked:
+        await known(asked)
+        assert await said(asked, asking.fim(session="s")) == "a!"
+        for _ in range(3):
+            asked.members[0].latencies.add(2.0)
+        assert [await said(asked, asking.fim(session="s")) for _ in range(5)] == ["b!"] * 5
+        assert [await said(asked, asking.fim(session="t")) for _ in range(5)] == ["b!"] * 5
+
+
+async def test_no_second_one_is_asked_at_the_same_server() -> None:
+    a, b = FakeServer("a"), FakeServer("b")
+    async with engine(a, b) as asked:
+        await warmed(asked)
+        neighbours = tuple(asked.members)
+        for member in neighbours:
+            member.neighbours = neighbours
+        a.hold()
+        ask = asyncio.create_task(said(asked))
+        await asyncio.wait({ask}, timeout=0.2)
+        assert b.n_asked == 0
+        a.go()
+        assert await ask == "a!"
 
 
 async def test_the_first_may_still_win_and_the_second_is_stopped() -> None:

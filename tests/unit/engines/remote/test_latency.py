@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monkeycode_lsp.engines.remote.pool.latency import N_ENOUGH, N_KEPT, Latencies
+from monkeycode_lsp.engines.remote.pool.latency import N_ENOUGH, N_KEPT, Latencies, is_much_slower
 
 
 def of(times: list[float]) -> Latencies:
@@ -34,6 +34,40 @@ def test_the_figure_follows_what_was_added_after_it_was_asked_for() -> None:
     for _ in range(N_KEPT):
         latencies.add(2.0)
     assert latencies.usual_s() == pytest.approx(2.0)
+
+
+def test_the_pace_is_that_of_the_last_few_and_one_slow_answer_does_not_raise_it() -> None:
+    assert of([]).pace_s is None
+    assert of([0.1]).pace_s == pytest.approx(0.1)
+    assert of([0.1] * 5 + [9.0]).pace_s == pytest.approx(0.1)
+    assert of([0.1] * 5 + [9.0] * 3).pace_s == pytest.approx(9.0)
+
+
+def test_one_quick_answer_is_enough_for_another_try() -> None:
+    assert of([9.0] * 50 + [0.1]).pace_s == pytest.approx(0.1)
+    assert of([9.0] * 50 + [0.1, 9.0]).pace_s == pytest.approx(9.0)
+
+
+def test_a_few_answers_are_held_against_it_only_if_they_took_very_long() -> None:
+    assert [of([0.5] * n).is_certain for n in range(4)] == [False, False, False, True]
+    assert of([1.5]).is_certain
+
+
+def test_a_silence_counts_where_it_is_longer_than_what_is_known() -> None:
+    latencies = of([])
+    latencies.silent(0.01)
+    assert latencies.pace_s is None
+    latencies.silent(1.5)
+    assert latencies.pace_s == pytest.approx(1.5)
+    latencies.silent(0.5)
+    assert latencies.pace_s == pytest.approx(1.5)
+
+
+@given(st.floats(0, 100), st.floats(0, 100))
+def test_of_two_not_each_is_much_slower_than_the_other_and_what_nobody_sees_is_not_much(one: float, other: float) -> None:
+    assert not (is_much_slower(one, other) and is_much_slower(other, one))
+    if one < other + 0.09 or one < 2.9 * other:
+        assert not is_much_slower(one, other)
 
 
 @given(st.lists(st.floats(0, 100), min_size=N_ENOUGH, max_size=3 * N_KEPT))

@@ -227,3 +227,41 @@ def test_the_last_event_need_not_repeat_the_prompt_and_a_closed_socket_is_notice
     sent = json.loads(LlamaServer().body(Call("a")))
     assert (sent["return_progress"], sent["cache_prompt"], sent["stream"]) == (True, True, True)
     assert "prompt" not in sent["response_fields"]
+
+
+@pytest.mark.parametrize("odd", [-5, 50_000_000, 10**18, 10**30, "many", [], None])
+async def test_slots_and_windows_that_no_server_has_are_not_told(odd: object) -> None:
+    routes = {"/props": status(200, {"model_path": "/m/who.gguf", "total_slots": odd, "default_generation_settings": {"n_ctx": odd}})}
+    async with CompletionServer(routes=routes) as server, asking.engine(server.url, api="llama-server", model="") as engine:
+        model = await engine.ready()
+    assert (model.name, model.context_tokens) == ("who.gguf", None)
+
+
+@pytest.mark.parametrize("path", ["/props", "/tokenize", "/v1/models"])
+async def test_a_page_of_endless_depth_is_no_page(path: str) -> None:
+    deep = b'{"role":"router","other":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+    routes = {"/props": status(200, {"role": "router"}), path: status(200, deep)}
+    async with CompletionServer(routes=routes) as server, asking.engine(server.url, api="llama-server", model="") as engine:
+        assert (await engine.ready()).family is None
+
+
+async def test_a_router_is_asked_for_a_model_that_writes() -> None:
+    cards = [
+        {"id": 5},
+        {"id": "bge-m3", "status": {"value": "loaded"}},
+        {"id": "who", "status": {"value": "loaded"}},
+        {"id": "starcoder2-3b", "status": ["odd"]},
+    ]
+    for listed, name in ((cards, "who"), (cards[3:], "starcoder2-3b"), ([*cards[:2], cards[3]], "starcoder2-3b")):
+        routes = {"/props": status(200, {"role": "router"}), "/v1/models": status(200, {"data": listed})}
+        async with CompletionServer(routes=routes) as server, asking.engine(server.url, api="llama-server", model="") as engine:
+            assert (await engine.ready()).name == name
+
+
+@pytest.mark.parametrize("odd", [-3, 10**30, 1e300, "many", [], {}])
+def test_figures_that_cannot_be_are_not_told(odd: object) -> None:
+    read = LlamaServer().read
+    progress = {"content": "", "prompt_progress": {"total": odd, "cache": odd}}
+    assert read(json.dumps(progress).encode()).usage == Usage(reused=0, read=0)
+    timings = {"content": "x", "stop": True, "timings": {"cache_n": odd, "prompt_n": odd, "predicted_n": odd}, "tokens_evaluated": odd}
+    assert read(json.dumps(timings).encode()).usage == Usage()

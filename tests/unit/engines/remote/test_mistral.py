@@ -38,14 +38,14 @@ async def test_every_sampling_is_understood() -> None:
 
 
 async def test_refusals_are_told_as_what_they_are() -> None:
-    async with mistral.server(key="K1", context_tokens=100) as server:
+    async with mistral.server(key="K1", context_tokens=300) as server:
         async with asking.engine(server.url, api="mistral", model="nil", api_key="K1") as engine:
             with pytest.raises(EngineRefusedError, match="no model 'nil'"):
                 await asking.answer(engine)
         async with asking.engine(server.url, api="mistral", model="", api_key="K1") as engine:
             with pytest.raises(ContextOverflowError) as caught:
-                await asking.answer(engine, asking.plain("x" * 800))
-            assert caught.value.limit_tokens == 100
+                await asking.answer(engine, asking.plain("x" * 4000))
+            assert caught.value.limit_tokens == 300
         async with asking.engine(server.url, api="mistral", model="", api_key="K2") as engine:
             with pytest.raises(EngineRefusedError, match="refused the key"):
                 await asking.answer(engine)

@@ -333,3 +333,36 @@ def test_everything_that_steers_the_draws_is_sent_and_the_models_own_stops_stay_
     sent = json.loads(Ollama().body(Call("a", model="m", max_tokens=5, sampling=sampling)))
     assert sent["options"] == {"num_predict": 5, "temperature": 0.5, "top_p": 0.8, "min_p": 0.1, "repeat_penalty": 1.2, "seed": 3}
     assert sent["truncate"] is False
+
+
+@pytest.mark.parametrize("odd", ["-3", "5", "9" * 5000, "1" * 20, "many"])
+async def test_windows_that_no_model_has_are_not_taken(odd: str) -> None:
+    figure = int(odd) if odd != "many" and len(odd) < 100 else odd
+    shown = {"parameters": f"num_ctx                        {odd}", "model_info": {"a.context_length": figure}}
+    routes = {
+        "/api/show": status(200, shown),
+        "/api/ps": status(200, {"models": [{"name": QWEN, "context_length": figure}]}),
+        "/api/tags": status(200, {"models": [{"name": QWEN}]}),
+    }
+    async with CompletionServer(routes=routes) as server, ask(server) as engine:
+        assert (await engine.ready()).context_tokens == 4096
+
+
+@pytest.mark.parametrize("path", ["/api/show", "/api/ps", "/api/tags"])
+async def test_a_page_of_endless_depth_is_no_page(path: str) -> None:
+    deep = b'{"model_info":{"a":' + b"[" * 100_000 + b"]" * 100_000 + b"}}"
+    routes = {"/api/tags": status(200, {"models": [{"name": QWEN}]}), path: status(200, deep)}
+    async with CompletionServer(routes=routes) as server, ask(server, model=QWEN) as engine:
+        assert (await engine.ready()).name == QWEN
+
+
+async def test_a_model_that_cannot_be_read_hides_no_other() -> None:
+    listed = [{"name": None}, {"name": "a", "expires_at": "soon"}, {"name": "bge-m3:latest"}, {"name": "who"}, {"name": "x" * 900}]
+    routes = {"/api/tags": status(200, {"models": listed}), "/api/ps": status(200, {"models": None})}
+    async with CompletionServer(routes=routes) as server, ask(server) as engine:
+        assert (await engine.ready()).name == "who"
+
+
+@pytest.mark.parametrize("odd", [-3, 10**30, 1e300, "many", [], {}])
+def test_figures_that_cannot_be_are_not_told(odd: object) -> None:
+    assert Ollama().read(json.dumps({"response": "", "done": True, "eval_count": odd}).encode()).usage == Usage()

@@ -48,11 +48,11 @@ async def test_a_suffix_that_is_refused_is_told_once() -> None:
 
 
 async def test_a_prompt_that_is_too_long_and_a_wrong_model_are_told_as_such() -> None:
-    async with openai.server(context_tokens=100) as server:
+    async with openai.server(context_tokens=300) as server:
         async with asking.engine(server.url, model=MODEL) as engine:
             with pytest.raises(ContextOverflowError) as caught:
-                await asking.answer(engine, asking.plain("x" * 800))
-            assert caught.value.limit_tokens == 100
+                await asking.answer(engine, asking.plain("x" * 4000))
+            assert caught.value.limit_tokens == 300
         async with asking.engine(server.url, model="gpt-none") as engine:
             with pytest.raises(EngineRefusedError, match=r"no model 'gpt-none'.*`model`"):
                 await asking.answer(engine)
@@ -80,12 +80,18 @@ async def test_a_named_model_needs_no_list(pages: object) -> None:
 @pytest.mark.parametrize(
     ("cards", "model", "name", "family", "window"),
     [
-        ([{"id": "a"}, {"id": "qwen2.5-coder"}], "", "a", None, None),
-        ([{"id": "a"}, {"id": "b", "root": "/m/Qwen2.5-Coder-7B", "max_model_len": 9}], "b", "b", "qwen2.5-coder", 9),
+        ([{"id": "a"}, {"id": "b"}], "", "a", None, None),
+        ([{"id": "a"}, {"id": "b", "root": "/m/Qwen2.5-Coder-7B", "max_model_len": 4096}], "b", "b", "qwen2.5-coder", 4096),
         ([{"id": "a"}], "elsewhere", "elsewhere", None, None),
         ([{"id": "x", "root": "codellama-7b"}], "", "x", "codellama", None),
         ([{"id": "l", "root": "/l", "parent": "starcoder2-3b"}], "l", "l", "starcoder2", None),
-        ([{"id": "l", "root": "/l", "parent": "p"}, {"id": "p", "root": "org/starcoder2", "max_model_len": 8}], "l", "l", "starcoder2", 8),
+        (
+            [{"id": "l", "root": "/l", "parent": "p"}, {"id": "p", "root": "org/starcoder2", "max_model_len": 8192}],
+            "l",
+            "l",
+            "starcoder2",
+            8192,
+        ),
     ],
 )
 async def test_a_name_that_tells_nothing_is_looked_up_in_the_servers_list(
@@ -94,3 +100,44 @@ async def test_a_name_that_tells_nothing_is_looked_up_in_the_servers_list(
     async with Server(routes={"/v1/models": status(200, {"data": cards})}) as server, asking.engine(server.url, model=model) as engine:
         known = await engine.ready()
     assert (known.name, known.family, known.context_tokens) == (name, prompt.by_name(family) if family else None, window)
+
+
+@pytest.mark.parametrize(
+    ("cards", "model", "name", "window"),
+    [
+        ([{"id": None}, {"id": "qwen2.5-coder", "max_model_len": "4096"}], "", "qwen2.5-coder", 4096),
+        ([{"id": "x", "owned_by": ["a"]}, {"id": "qwen2.5-coder", "max_model_len": 4096.5}], "", "qwen2.5-coder", 4096),
+        ([{"id": "qwen2.5-coder", "owned_by": [], "root": 7, "parent": {}, "max_model_len": []}], "", "qwen2.5-coder", None),
+        ([{"id": "bge-m3"}, {"id": "qwen2.5-coder-1.5b"}], "", "qwen2.5-coder-1.5b", None),
+        ([{"id": "text-embedding-3"}, {"id": "Qwen3-Reranker-4B"}, {"id": "who"}], "", "who", None),
+        ([{"id": "who"}, {"id": "codestral-embed"}, {"id": "starcoder2-3b"}], "", "starcoder2-3b", None),
+        ([{"id": "bge-m3"}], "", "bge-m3", None),
+        ([{"id": "x" * 900_000}, {"id": "qwen2.5-coder"}], "", "qwen2.5-coder", None),
+        ([{"id": "who", "max_model_len": -1}], "who", "who", None),
+        ([{"id": "who", "max_model_len": 5}], "who", "who", None),
+        ([{"id": "who", "max_model_len": 10**18}], "who", "who", None),
+        ([{"id": "qwen2.5-coder"}, *({"id": str(number), "about": "x" * 1000} for number in range(1500))], "", "qwen2.5-coder", None),
+    ],
+)
+async def test_a_list_is_read_whatever_stands_in_it(cards: list[dict[str, object]], model: str, name: str, window: int | None) -> None:
+    async with Server(routes={"/v1/models": status(200, {"data": cards})}) as server, asking.engine(server.url, model=model) as engine:
+        known = await engine.ready()
+    assert (known.name, known.context_tokens) == (name, window)
+
+
+DEEP = b"[" * 100_000 + b"]" * 100_000
+
+
+@pytest.mark.parametrize("body", [DEEP, b'{"data":' + DEEP + b"}", b'{"data":[{"id":"a","more":' + DEEP + b"}]}"])
+async def test_a_list_of_endless_depth_is_no_list(body: bytes) -> None:
+    async with Server(routes={"/v1/models": status(200, body)}) as server, asking.engine(server.url, model="") as engine:
+        assert await asking.answer(engine, asking.plain()) == "ok"
+
+
+@pytest.mark.parametrize("odd", [-3, 10**30, 1e300, "many", [], {}])
+async def test_figures_that_cannot_be_do_no_harm_to_the_answer(odd: object) -> None:
+    usage = {"prompt_tokens": odd, "completion_tokens": odd, "prompt_tokens_details": {"cached_tokens": odd}}
+    told = event({"choices": [{"text": "x", "finish_reason": "stop"}], "usage": usage})
+    async with Server(stream(told, DONE)) as server, asking.engine(server.url, api="openai") as engine:
+        (chunk,) = [chunk for chunk in await asking.chunks(engine) if chunk.finish]
+    assert chunk.usage in (None, Usage())

@@ -8,9 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from monkeycode_lsp import config
 from monkeycode_lsp.engines.base import Model
+from monkeycode_lsp.engines.remote import address
 from monkeycode_lsp.engines.remote.backoff import Backoff
-from monkeycode_lsp.engines.remote.pool import choice, groups
+from monkeycode_lsp.engines.remote.pool import choice, groups, neighbours
 from monkeycode_lsp.engines.remote.pool.member import LEFT_OUT_S, Member, Standing
 from monkeycode_lsp.errors import EngineRefusedError, EngineUnavailableError
 from monkeycode_lsp.prompt import FAMILIES
@@ -135,6 +137,87 @@ def test_what_nobody_waits_for_leaves_the_last_place_free(limit: int, n_backgrou
     assert (choice.choose(members, limit=limit) is None) == (limit == 1)
 
 
+def paced(name: str, clock: Clock, *times: float) -> Member:
+    """One that took these times, the last ask only just now."""
+    member = made(name, clock)
+    member.given()
+    member.n_asked, member.n_served = 0, 0
+    for seconds in times:
+        member.latencies.add(seconds)
+    return member
+
+
+def test_a_document_leaves_a_server_that_is_much_slower_than_another_and_does_not_come_back_at_once() -> None:
+    clock = Clock()
+    a, b = paced("a", clock, 2.0), paced("b", clock, 0.02)
+    assert choice.choose([a, b], limit=5, preferred=a) is b
+    a.latencies.add(0.02)  # it has recovered
+    assert choice.choose([a, b], limit=5, preferred=b) is b
+    assert choice.choose([a, b], limit=5) is a
+
+
+@pytest.mark.parametrize("pace_s", [0.05, 0.3, 1.0])
+def test_a_document_stays_with_a_server_that_is_a_little_slower(pace_s: float) -> None:
+    clock = Clock()
+    a, b = paced("a", clock, *[pace_s + 0.09] * 5), paced("b", clock, *[pace_s] * 5)
+    assert choice.choose([a, b], limit=5, preferred=a) is a
+
+
+def test_a_few_slow_answers_may_be_those_of_a_cold_server() -> None:
+    clock = Clock()
+    a, b = paced("a", clock, 0.6, 0.6), paced("b", clock, *[0.05] * 5)
+    assert choice.choose([a, b], limit=5, preferred=a) is a
+    a.latencies.add(0.6)
+    assert choice.choose([a, b], limit=5, preferred=a) is b
+
+
+def test_one_that_was_never_asked_is_tried_by_one_ask_where_the_others_are_not_quick() -> None:
+    clock = Clock()
+    a, b = paced("a", clock, *[0.5] * 5), made("b", clock)
+    a.given()
+    assert choice.choose([a, b], limit=5, preferred=a) is b
+    b.given()
+    assert choice.choose([a, b], limit=5, preferred=a) is a
+    quick = paced("quick", clock, *[0.08] * 5)
+    assert choice.choose([quick, made("c", clock)], limit=5, preferred=quick) is quick
+
+
+def test_a_slow_one_takes_asks_when_the_others_are_full() -> None:
+    clock = Clock()
+    a, b = paced("a", clock, 2.0), paced("b", clock, 0.02)
+    b.n_asked = 5
+    assert choice.choose([a, b], limit=5) is a
+
+
+def test_a_slow_one_is_asked_again_now_and_then() -> None:
+    clock = Clock()
+    a, b = paced("a", clock, 2.0), paced("b", clock, 0.02)
+    a.given()
+    a.n_asked = 0
+    asked = []
+    for _ in range(120):
+        clock.now += 1
+        chosen = choice.choose([a, b], limit=5, preferred=b)
+        assert chosen is not None
+        asked.append(chosen.base)
+        chosen.given()
+        chosen.n_asked = 0
+    assert 3 <= asked.count("a") <= 4
+
+
+def test_members_at_one_server_share_its_places() -> None:
+    a, b = made("a"), made("b")
+    a.neighbours = b.neighbours = (a, b)
+    a.n_asked, b.n_asked = 3, 1
+    assert choice.choose([a, b], limit=5) is b
+    b.n_asked = 2
+    assert choice.choose([a, b], limit=5) is None
+    assert choice.choose([a], limit=5) is None
+    a.n_asked = 2
+    assert choice.choose([a], limit=5) is a
+    assert choice.choose([a], limit=5, urgent=False) is None
+
+
 def test_one_that_was_away_does_not_get_everything_when_it_comes_back() -> None:
     a, b = made("a"), made("b")
     a.failed(DEAD)
@@ -240,6 +323,26 @@ def test_the_same_name_with_other_markers_is_another_group() -> None:
     found = groups.gather([serving("a", "m", QWEN), serving("b", "m", STARCODER), serving("c", "m", None)], "d")
     assert [len(group.members) for group in found] == [1, 1, 1]
     assert len({group.model.fingerprint for group in found}) == 3
+
+
+def settled(url: str, **how: Any) -> tuple[config.Endpoint, address.Address]:
+    return config.Endpoint(url=url, **how), address.parse(url)
+
+
+def test_the_same_endpoint_written_in_several_ways_is_one_of_all_their_weight() -> None:
+    written = [settled("http://h:1", weight=2), settled("http://i:1"), settled("http://h:1/v1", weight=0.5), settled("http://h:1/")]
+    assert [(endpoint.url, endpoint.weight) for endpoint, _ in neighbours.merge(written)] == [("http://h:1", 3.5), ("http://i:1", 1)]
+
+
+@pytest.mark.parametrize("more", [{"model": "m"}, {"api_key": "k"}, {"headers": {"x": "y"}}, {"api": "openai"}, {"url": "http://u:p@h:1"}])
+def test_what_another_may_answer_stays_another_endpoint(more: dict[str, Any]) -> None:
+    assert len(neighbours.merge([settled("http://h:1"), settled(**{"url": "http://h:1"} | more)])) == 2
+
+
+def test_who_is_at_one_address_knows_of_each_other() -> None:
+    a, b, c = made("http://h:1"), made("http://i:1"), made("http://h:1")
+    neighbours.introduce([a, b, c])
+    assert (a.neighbours, b.neighbours, c.neighbours) == ((a, c), (b,), (a, c))
 
 
 def test_the_name_of_a_group_stays_while_members_come_and_go_and_the_least_window_counts() -> None:

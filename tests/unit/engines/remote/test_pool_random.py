@@ -63,6 +63,7 @@ class Mood(msgspec.Struct, frozen=True):
 
 GOOD = Mood()
 GONE = Mood(0.0, EngineUnavailableError("refuses connections"), is_there=False)
+CLOSED = EngineUnavailableError("closed")
 MOODS = (
     GOOD,
     Mood(0.0),
@@ -169,6 +170,8 @@ class Server:
                 await asyncio.sleep(mood.pause_s)
                 raise mood.error
         except EngineError as exc:
+            if isinstance(exc, EngineUnavailableError):
+                self._is_known = False
             if isinstance(exc, EngineUnavailableError | EngineBusyError):
                 self.backoff.failed(exc, slow=now() - opened > SLOW_S)
             elif isinstance(exc, EngineRefusedError) and not isinstance(exc, ContextOverflowError):
@@ -190,6 +193,7 @@ class World:
         self.hedge = hedge
         self.concurrency = concurrency
         self.metered = {server for server, costs in zip(self.servers, metered, strict=False) if costs}
+        self.is_closing = False
         self.saved = 1.0
         """Second requests that may still be made: each ask adds a share of one."""
         self.engine = members.engine(
@@ -246,9 +250,12 @@ class World:
     async def _ask(self, asked, session):
         try:
             fingerprint = ""
-            if not asked.is_any:
+            if not asked.is_any and not self.is_closing:
                 model = await self.engine.ready()
                 asked.model, fingerprint = plain(model.name), model.fingerprint
+            if self.is_closing:  # whoever closes an engine sees to it that it is not asked any more
+                asked.error = CLOSED
+                return
             asked.began = now()
             prompt = asking.plain(str(asked.number), priority=asked.priority, session=session, model=fingerprint)
             async with aclosing(self.engine.stream(prompt)) as chunks:
@@ -289,6 +296,7 @@ class World:
 
     async def end(self):
         """Closed twice and at once, nothing is left."""
+        self.is_closing = True
         began = now()
         await self.engine.aclose()
         await self.engine.aclose()

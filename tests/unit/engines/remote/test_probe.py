@@ -12,7 +12,7 @@ import pytest
 from monkeycode_lsp.engines.remote import address, probe
 from monkeycode_lsp.errors import EngineBusyError, EngineError, EngineFaultError, EngineRefusedError, EngineUnavailableError
 from tests.fakes import chat, openai, sglang, tensorrt_llm, vllm
-from tests.servers import CompletionServer, status
+from tests.servers import CompletionServer, hold, status
 from tests.unit.engines.remote import asking
 
 HERE = address.parse("http://h")
@@ -126,3 +126,23 @@ async def test_pages_that_are_forbidden_do_no_harm_to_completions() -> None:
     async with CompletionServer(routes=routes) as server, asking.engine(server.url) as engine:
         for _ in range(3):
             assert await asking.answer(engine) == "ok"
+
+
+@pytest.mark.parametrize("hangs", ["/props", "/get_model_info", "/api/version"])
+async def test_a_page_that_does_not_come_tells_nothing(hangs: str) -> None:
+    async with CompletionServer(routes={hangs: hold}) as server, asking.engine(server.url, remote={"timeout_ms": 10_000}) as engine:
+        assert await asking.answer(engine) == "ok"
+
+
+async def test_a_page_that_does_not_come_does_not_hide_the_others() -> None:
+    routes = {"/props": hold, "/api/version": status(200, {"version": "1"})}
+    async with CompletionServer(routes=routes) as server, asking.engine(server.url, remote={"timeout_ms": 10_000}) as engine:
+        assert ":ollama:" in (await engine.ready()).fingerprint
+
+
+async def test_pages_of_endless_depth_tell_nothing() -> None:
+    deep = b'{"other":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+    assert await found(dict.fromkeys(("/v1/models", "/props", "/get_model_info", "/api/version"), deep)) == (
+        "openai",
+        ["/v1/models", "/props", "/get_model_info", "/api/version"],
+    )

@@ -245,3 +245,132 @@ FIELDS = ("stream_options", "top_p", "stop", "seed", "priority", "min_p", "max_t
 def test_only_fields_that_a_refusal_is_about_are_taken_for_refused(body: str, fields: set[str]) -> None:
     assert refusal.refused_fields(400, body.encode(), FIELDS) == fields
     assert not refusal.refused_fields(429, body.encode(), FIELDS)
+
+
+ECHOED = (
+    "# stop is not supported here\n",
+    "raise ValueError('Unknown parameter: stream_options')\n",
+    "if err == 'suffix is not currently supported': pass\n",
+    "# maximum context length is 1280 tokens\n",
+    "raise HTTPException(404, 'model not found')\n",
+    "class billing: pass\n",
+    "def f():\n\tprint('the seed parameter is not allowed')\n",
+)
+SENT = "".join(ECHOED)
+
+
+def repeating(code: str) -> list[bytes]:
+    """How servers repeat what they were sent."""
+    asked = {"prompt": code, "stop": ["\n\n"], "stream": True}
+    odd = {"type": "value_error", "loc": ["body", "n"], "msg": "temporary trouble", "input": asked}
+    return [
+        json.dumps({"detail": [odd]}).encode(),
+        json.dumps({"detail": [odd | {"input": code}], "body": asked}).encode(),
+        json.dumps({"error": {"message": f"bad request: {[odd]!r}", "code": 400}}).encode(),
+        json.dumps({"object": "error", "message": repr({"n": 1, "prompt": code}), "request": asked}).encode(),
+        f"Bad request\n\n{json.dumps(asked)}\n".encode(),
+        f"<html><pre>{code}</pre></html>".encode(),
+        json.dumps(f"could not read: {code}").encode(),
+    ]
+
+
+@pytest.mark.parametrize("status", [400, 404, 422, 429, 500])
+@pytest.mark.parametrize("code", ECHOED)
+def test_what_we_sent_is_not_taken_for_what_the_server_says(code: str, status: int) -> None:
+    for where in (WHERE, refusal.Where("http://h")):
+        plain = refusal.by_status(where, status, b"temporary trouble", path="/v1/completions")
+        for body in repeating(code):
+            told = refusal.by_status(where, status, body, path="/v1/completions", sent=(code, "\n    return 1\n"))
+            assert (type(told), told.message.replace(" with a web page", "")) == (type(plain), plain.message), body
+    for body in repeating(code):
+        assert not refusal.refused_fields(status, body, FIELDS, sent=(code,)), body
+        assert not refusal.about_suffix(status, body, sent=(code,)), body
+        assert not refusal.about_model(status, body, sent=(code,)), body
+        assert type(refusal.by_error_object(WHERE, body, sent=(code,))) is EngineRefusedError
+
+
+def test_what_the_server_says_beside_what_we_sent_is_read() -> None:
+    error = {"type": "extra_forbidden", "loc": ["body", "min_p"], "msg": "Extra inputs are not permitted", "input": {"prompt": SENT}}
+    assert refusal.refused_fields(422, json.dumps({"detail": [error]}).encode(), FIELDS, sent=(SENT,)) == {"min_p"}
+    body = f"prompt {SENT!r} is refused: 'seed' is not supported; {SENT!r}; this model's maximum context length is 2048 tokens".encode()
+    assert refusal.refused_fields(400, body, FIELDS, sent=(SENT,)) == {"seed"}
+    told = refusal.by_status(WHERE, 400, body, path="/", sent=(SENT,))
+    assert isinstance(told, ContextOverflowError)
+    assert told.limit_tokens == 2048
+
+
+@pytest.mark.parametrize("status", [500, 503])
+def test_a_server_in_trouble_teaches_nothing_that_lasts(status: int) -> None:
+    assert not refusal.refused_fields(status, b"'seed' is not supported", FIELDS)
+    overflow = {"message": "This model's maximum context length is 2048 tokens", "code": status}
+    told = [by_status(500, overflow), refusal.by_error_object(WHERE, json.dumps(overflow).encode())]
+    assert not any(isinstance(error, ContextOverflowError) and error.limit_tokens for error in told)
+
+
+@pytest.mark.parametrize("limit", ["0", "5", "64", "255", "10000001", "9" * 5000])
+def test_a_window_that_no_model_has_is_not_learned(limit: str) -> None:
+    error = by_status(400, {"message": f"This model's maximum context length is {limit} tokens."})
+    assert isinstance(error, ContextOverflowError)
+    assert error.limit_tokens is None
+
+
+@pytest.mark.parametrize("told", ["Fri, 31 Dec 99999999999 23:59:59 GMT", "Fri, 31 Dec 9999 23:59:59 -0000", "9" * 9000, "1e999", "\0"])
+def test_a_time_that_no_clock_knows_is_no_time(told: str) -> None:
+    assert rest(told) in (None, 3600.0)
+
+
+LONG = 1_000_000
+SHAPES = (
+    "stop, ",
+    "stop and ",
+    "seed and seed ",
+    "model" + '"' * 20_000,
+    "model",
+    "model ",
+    "model.",
+    "seed" + " " * 20_000,
+    "prompt ",
+    "unknown field ",
+    "unknown" + " " * 20_000,
+    "unknown " + "a" * 20_000,
+    "extra inputs " + "body " * 4000,
+    "invalid parameter" + "(" * 20_000,
+    "invalid value ",
+    'loc:["',
+    "1",
+    "1,",
+    "max_" + "a" * 20_000,
+    "max_",
+    "missing ",
+    "not support ",
+    "limit ",
+    "insufficient ",
+    "\\",
+    "\\n",
+    "a ",
+    '{"message":',
+    "[",
+    "\u00e9",
+)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("form", ["{}", '{{"error":{{"message":"{}"}}}}', '{{"detail":[{}'])
+def test_no_refusal_is_long_or_strange_enough_to_hold_us_up(form: str, shape: str) -> None:
+    body = form.format((shape * (LONG // len(shape) + 1))[:LONG]).encode()
+    sent = ("a b c d\n" * 2000, "stop, stop, stop\n" * 500)
+    began = time.monotonic()
+    for where in (WHERE, refusal.Where("http://h")):
+        refusal.by_status(where, 400, body, path="/", sent=sent)
+        refusal.by_status(where, 429, body, path="/", sent=sent)
+        refusal.by_error_object(where, body, sent=sent)
+    refusal.refused_fields(400, body, FIELDS, sent=sent)
+    refusal.about_model(404, body, sent=sent)
+    assert time.monotonic() - began < 2
+
+
+def test_both_ends_of_a_long_refusal_are_read() -> None:
+    filling = "x" * LONG
+    for body in (f"'seed' is not supported {filling}", f"{filling} 'seed' is not supported"):
+        assert refusal.refused_fields(400, body.encode(), FIELDS) == {"seed"}
+        assert refusal.refused_fields(400, json.dumps({"error": body}).encode(), FIELDS) == {"seed"}

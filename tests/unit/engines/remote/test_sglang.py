@@ -7,6 +7,7 @@ import pytest
 from monkeycode_lsp.domain import Priority, Usage
 from monkeycode_lsp.errors import ContextOverflowError
 from tests.fakes import sglang
+from tests.servers import CompletionServer, hold, status
 from tests.unit.engines.remote import asking
 
 
@@ -48,7 +49,14 @@ async def test_a_template_of_the_servers_own_leaves_a_marked_prompt_alone() -> N
 
 
 async def test_an_overflow_that_comes_in_the_stream_teaches_the_window() -> None:
-    async with sglang.server(context_tokens=100) as server, asking.engine(server.url, model="") as engine:
+    async with sglang.server(context_tokens=300) as server, asking.engine(server.url, model="") as engine:
         with pytest.raises(ContextOverflowError) as caught:
-            await asking.answer(engine, asking.fim("x" * 800))
-        assert caught.value.limit_tokens == 100
+            await asking.answer(engine, asking.fim("x" * 4000))
+        assert caught.value.limit_tokens == 300
+
+
+async def test_a_page_of_facts_that_does_not_come_does_no_harm() -> None:
+    cards = {"data": [{"id": "qwen2.5-coder", "owned_by": "sglang", "max_model_len": 4096}]}
+    routes = {"/v1/models": status(200, cards), "/get_server_info": hold}
+    async with CompletionServer(routes=routes) as server, asking.engine(server.url, model="", remote={"timeout_ms": 10_000}) as engine:
+        assert await asking.answer(engine) == "ok"

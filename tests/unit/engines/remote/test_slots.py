@@ -22,3 +22,10 @@ def test_those_who_share_a_server_need_not_begin_with_the_same_slot():
 
 def test_one_slot_or_none_is_no_choice_and_neither_is_an_ask_of_no_document():
     assert [Slots(0).of("a"), Slots(1).of("a"), Slots(2).of("")] == [None, None, None]
+
+
+def test_a_number_of_slots_that_no_server_has_costs_nothing():
+    for count in (10**18, 50_000_000):
+        slots = Slots(count, first=3)
+        assert len({slots.of(str(session)) for session in range(2000)}) == 1024
+    assert Slots(-5).of("a") is None

@@ -39,10 +39,10 @@ async def test_a_release_without_priorities_refuses_one_once() -> None:
 
 
 async def test_a_prompt_that_is_too_long_teaches_the_window() -> None:
-    async with tensorrt_llm.server(context_tokens=100) as server, asking.engine(server.url, model="") as engine:
+    async with tensorrt_llm.server(context_tokens=300) as server, asking.engine(server.url, model="") as engine:
         with pytest.raises(ContextOverflowError) as caught:
-            await asking.answer(engine, asking.fim("x" * 800))
-        assert caught.value.limit_tokens == 100
+            await asking.answer(engine, asking.fim("x" * 4000))
+        assert caught.value.limit_tokens == 300
 
 
 async def test_it_is_never_asked_with_a_suffix() -> None:

@@ -76,11 +76,11 @@ async def test_the_family_of_an_alias_and_of_an_adapter_is_that_of_what_is_loade
 
 @pytest.mark.parametrize("old", [False, True])
 async def test_a_prompt_that_is_too_long_and_a_wrong_model_are_told_as_such(old: bool) -> None:  # noqa: FBT001 - both forms of an error
-    async with vllm.server(context_tokens=100, old=old) as server:
+    async with vllm.server(context_tokens=300, old=old) as server:
         async with asking.engine(server.url, model=MODEL) as engine:
             with pytest.raises(ContextOverflowError) as caught:
-                await asking.answer(engine, asking.fim("x" * 800))
-            assert caught.value.limit_tokens == 100
+                await asking.answer(engine, asking.fim("x" * 4000))
+            assert caught.value.limit_tokens == 300
         async with asking.engine(server.url, model="qwen2.5-coder-none") as engine:
             with pytest.raises(EngineRefusedError, match=r"no model 'qwen2\.5-coder-none'"):
                 await asking.answer(engine)
