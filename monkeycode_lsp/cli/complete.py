@@ -103,13 +103,10 @@ def complete(ctx: click.Context, /, *, where: Place, as_json: bool, **chosen: An
         click.echo(f"Setting {problem}", err=True)
     snapshot, n_nuls = place.snapshot(where)
     told = _Told([], [])
-    try:
-        with _growing(quiet=as_json) as heard:
-            suggestion, outcome = asyncio.run(_complete(resolved, Ask(snapshot, Trigger.INVOKED), n_nuls, heard, told))
-    finally:
-        _tell(told, typed_url=bool(chosen["url"]))
-    if suggestion is None and told.failures:
-        raise _last(told.failures, typed_url=bool(chosen["url"]))
+    with _growing(quiet=as_json) as heard:
+        suggestion, outcome = asyncio.run(_complete(resolved, Ask(snapshot, Trigger.INVOKED), n_nuls, heard, told))
+    if told.notices or told.failures:
+        _tell(told, answered=suggestion is not None, typed_url=bool(chosen["url"]))
     text = suggestion.text if suggestion else ""
     if as_json:
         click.echo(msgspec.json.encode(_answer(outcome, suggestion)).decode())
@@ -147,21 +144,17 @@ async def _complete(resolved: config.Config, ask: Ask, n_nuls: int, heard: Heard
     return suggestions[0] if suggestions else None, outcomes.last(1)[0]
 
 
-def _tell(told: _Told, *, typed_url: bool) -> None:
-    """The notices, each once; not what the failure that is told next says already."""
-    if told.notices:
-        from monkeycode_lsp.cli import answering  # noqa: PLC0415 - brings what draws on terminals
-
-        failure = str(told.failures[-1]) if told.failures else ""
-        answering.tell(map(str, told.notices), besides=failure, typed_url=typed_url)
-
-
-def _last(failures: list[MonkeyCodeError], *, typed_url: bool) -> MonkeyCodeError:
-    """What is to be told, with the names of options where the user typed the address."""
+def _tell(told: _Told, *, answered: bool, typed_url: bool) -> None:
+    """What was said beside the answer, each once.  Raises the last failure where there is no answer."""
     from monkeycode_lsp.cli import answering  # noqa: PLC0415 - brings what draws on terminals
 
-    failure = failures[-1]
-    return answering.in_options(failure) if typed_url and isinstance(failure, EngineError) else failure
+    if answered:
+        answering.tell(map(str, (*told.notices, *told.failures)), typed_url=typed_url)
+        return
+    failure = told.failures[-1] if told.failures else None
+    answering.tell(map(str, told.notices), besides=str(failure or ""), typed_url=typed_url)
+    if failure is not None:
+        raise answering.in_options(failure) if typed_url and isinstance(failure, EngineError) else failure
 
 
 async def _until_ready(engine: Engine) -> Model:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.live import Live
 
 from monkeycode_lsp import config, settings
-from monkeycode_lsp.cli import answering, editors, options, place, terminal, watch, why
+from monkeycode_lsp.cli import answering, editors, endpoint_lines, options, place, terminal, watch, why
 from monkeycode_lsp.cli.options import Chosen
 from monkeycode_lsp.cli.samples import SAMPLES, Sample
 from monkeycode_lsp.cli.watch import Seen
@@ -39,13 +39,27 @@ def trial(*, yes: bool, **chosen: Any) -> None:
     for problem in problems:
         click.echo(f"Setting {problem}", err=True)
     out.print(answering.prepare(resolved, out, yes=yes, again="monkeycode try --yes", typed_url=bool(chosen["url"])), markup=False)
-    asyncio.run(_show_all(tree, workspace, out))
+    asyncio.run(_show_all(tree, workspace, out, typed_url=bool(chosen["url"])))
+    for line in _to_keep(tree, workspace):
+        out.print(line, markup=False, soft_wrap=True)
     out.print("To have this in your editor:\n", style="bold")
     for editor in editors.here():
         out.print(editors.text(editor), markup=False, soft_wrap=True)
 
 
-async def _show_all(tree: dict[str, Any], workspace: Path, out: Console) -> None:
+def _to_keep(tree: Mapping[str, Any], workspace: Path) -> Iterator[str]:
+    """What an editor has to be told of an endpoint that was named on the command line: nothing of this run is kept."""
+    lines = endpoint_lines.of(tree)
+    if not lines:
+        return
+    otherwise, _ = settings.load({}, workspace)
+    if otherwise.engine not in {"auto", "remote"}:
+        lines = ('engine = "auto"', *lines)
+    yield f"For every editor, put this into {settings.user_file()}:\n"
+    yield "\n".join(lines) + "\n"
+
+
+async def _show_all(tree: dict[str, Any], workspace: Path, out: Console, *, typed_url: bool) -> None:
     with tempfile.TemporaryDirectory(prefix="monkeycode-try-") as folder:
         async with _server(_for_trial(tree, folder), Path(folder), workspace) as server:
             seen: list[Seen] = []
@@ -53,8 +67,12 @@ async def _show_all(tree: dict[str, Any], workspace: Path, out: Console) -> None
                 seen.append(await _show(server, sample, f"{Path(folder).as_uri()}/{sample.file}", out))
                 if seen[-1].failed and not any(one.text for one in seen):
                     break  # nor would the others
-    if not any(one.text for one in seen):
-        raise EngineError(f"No suggestion came. {seen[-1].reason}", remedy="`monkeycode doctor` looks for the cause.")
+            notices = watch.messages(server)
+    reason = "" if any(one.text for one in seen) else seen[-1].reason
+    answering.tell(notices, besides=reason, typed_url=typed_url)
+    if reason:
+        error = EngineError(f"No suggestion came. {reason}", remedy="`monkeycode doctor` looks for the cause.")
+        raise answering.in_options(error) if typed_url else error
 
 
 @asynccontextmanager

@@ -97,7 +97,7 @@ async def suggestion(
         if not reply and told.at_s > patient_until:
             patient_until = give_up
             slow()
-        if told.outcome == "failed" and told.reason not in _messages(client) and told.at_s < give_up:
+        if told.outcome == "failed" and told.reason not in messages(client) and told.at_s < give_up:
             await asyncio.sleep(_STARTING_S)  # the engine is starting: the model has not been asked yet
             begin = time.perf_counter()
             continue
@@ -137,7 +137,7 @@ async def _ask(client: Client, sample: Sample, uri: str) -> tuple[str, Told]:
     return items[0]["insertText"] if items else "", msgspec.structs.replace(msgspec.convert(outcomes[-1], Told), at_s=at_s)
 
 
-def _messages(client: Client) -> list[str]:
+def messages(client: Client) -> list[str]:
     """What the server told its user."""
     return [
         str(message["params"]["message"]).removeprefix(_NAME)

@@ -104,7 +104,7 @@ class Endpoint:
         """Of what it was taken for so far, the present one last: a prompt that was made for another one is not for this one."""
         self.backoff = Backoff(time.monotonic)
         self._relay = Relay()
-        self._pulse = Pulse(self.address.base, self._look)
+        self._pulse = Pulse(self.address.base, self._look, notify=notify)
         self._loading = Loading()
         self._lock = asyncio.Lock()
         self._asks_plainly = True
@@ -239,7 +239,7 @@ class Endpoint:
             async with aclosing(self._ask(asked, identity)) as chunks:
                 async for chunk in chunks:
                     begun = True
-                    self._pulse.heard()
+                    self._pulse.answered()
                     self.backoff.succeeded()
                     yield chunk
         except EngineError as exc:

@@ -16,16 +16,28 @@ SILENT_S = 2.5
 """Less than the time that an ask has."""
 LOOK_S = 3.0
 """For a page that costs the server nothing."""
+SLOW_S = 15.0
+"""One that is up and answers nothing for so long, over asks, is of no use to somebody who types."""
 
 
 class Pulse:
     """Of one server."""
 
-    # The mutable state is since when nothing was heard of it though it was asked, the look that runs, and what the last
-    # look said; it changes in the methods only.
+    # The mutable state is since when nothing was heard of it, and since when it has answered nothing, though it was asked;
+    # the look that runs, what the last look said, and whether the user knows that it is slow.  It changes in the methods only.
 
-    def __init__(self, base: str, look: Callable[[], Awaitable[object]], *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        base: str,
+        look: Callable[[], Awaitable[object]],
+        *,
+        notify: Callable[[str], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._base = base
+        self._notify = notify
+        self._unanswered_since: float | None = None
+        self._told = False
         self._look = look
         self._clock = clock
         self._silent_since: float | None = None
@@ -39,8 +51,15 @@ class Pulse:
             raise self._hangs.with_traceback(None)
 
     def asked(self) -> None:
-        if self._silent_since is None:
-            self._silent_since = self._clock()
+        now = self._clock()
+        self._silent_since = now if self._silent_since is None else self._silent_since
+        self._unanswered_since = now if self._unanswered_since is None else self._unanswered_since
+
+    def answered(self) -> None:
+        """An answer has begun."""
+        self._unanswered_since = None
+        self._told = False
+        self.heard()
 
     def heard(self) -> None:
         """It has said something, whatever it is."""
@@ -77,3 +96,13 @@ class Pulse:
             )
         else:
             self.heard()
+            self._tell_if_slow()
+
+    def _tell_if_slow(self) -> None:
+        since = self._unanswered_since
+        if not self._told and since is not None and (waited_s := self._clock() - since) > SLOW_S:
+            self._told = True
+            self._notify(
+                f"The server at {self._base} is up, but has answered nothing for {waited_s:.0f} seconds: "
+                "it is overloaded, or its model is too large for its machine."
+            )

@@ -63,6 +63,7 @@ class Mood(msgspec.Struct, frozen=True):
 
 GOOD = Mood()
 GONE = Mood(0.0, EngineUnavailableError("refuses connections"), is_there=False)
+CUT = Mood(error=StreamBrokenError("cut in the middle"), n_said=2)
 CLOSED = EngineUnavailableError("closed")
 MOODS = (
     GOOD,
@@ -75,7 +76,7 @@ MOODS = (
     Mood(TIMEOUT_S, EngineUnavailableError("hangs"), is_there=False),
     Mood(error=StreamBrokenError("hangs in the middle"), n_said=1, pause_s=STALL_S),
     Mood(error=StreamBrokenError("cut before text")),
-    Mood(error=StreamBrokenError("cut in the middle"), n_said=2),
+    CUT,
     Mood(error=EngineFaultError("500")),
     Mood(error=EngineRefusedError("401")),
     Mood(error=EngineRefusedError("404")),
@@ -376,12 +377,18 @@ async def go(world, number):
     world.servers[number % len(world.servers)].mood = GONE
 
 
+async def cut(world, number):
+    world.servers[number % len(world.servers)].mood = CUT
+    for n in range(number % 4):
+        world.ask(number + n)
+
+
 async def come_back(world, _number):
     for server in world.servers:
         server.mood = GOOD
 
 
-RARE = (ask_ahead, ask_for_any_model, slow_down, go, come_back)
+RARE = (ask_ahead, ask_for_any_model, slow_down, cut, go, come_back)
 acts = st.sampled_from((ask,) * 4 + (ask_many,) * 2 + (change,) * 4 + (cancel, cancel_one_after_the_other) * 2 + RARE)
 gaps = st.sampled_from((0.0, 0.0, 0.005, 0.02, 0.1, 0.3, 1.0, 4.0))
 scripts = st.lists(st.tuples(acts, st.integers(0, 999), gaps), min_size=10, max_size=60)

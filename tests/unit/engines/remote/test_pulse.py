@@ -20,6 +20,7 @@ class Server:
     def __init__(self, *said):
         self.said = list(said)
         self.n_looks = 0
+        self.told = []
 
     async def look(self):
         self.n_looks += 1
@@ -40,7 +41,7 @@ async def given_up(pulse, after_s):
 @on_virtual_time
 async def test_asks_that_are_given_up_soon_are_no_reason_to_look():
     server = Server("hangs")
-    pulse = Pulse("http://h", server.look, clock=now)
+    pulse = Pulse("http://h", server.look, notify=server.told.append, clock=now)
     await given_up(pulse, SILENT_S / 2)
     pulse.check()
     assert server.n_looks == 0
@@ -49,7 +50,7 @@ async def test_asks_that_are_given_up_soon_are_no_reason_to_look():
 @on_virtual_time
 async def test_one_that_says_nothing_to_several_asks_and_nothing_else_hangs():
     server = Server("hangs")
-    pulse = Pulse("http://h", server.look, clock=now)
+    pulse = Pulse("http://h", server.look, notify=server.told.append, clock=now)
     for _ in range(4):
         pulse.asked()
         await asyncio.sleep(SILENT_S / 3)
@@ -63,7 +64,7 @@ async def test_one_that_says_nothing_to_several_asks_and_nothing_else_hangs():
 @on_virtual_time
 async def test_one_that_is_heard_in_between_is_only_slow():
     server = Server("hangs")
-    pulse = Pulse("http://h", server.look, clock=now)
+    pulse = Pulse("http://h", server.look, notify=server.told.append, clock=now)
     for _ in range(4):
         pulse.asked()
         await asyncio.sleep(SILENT_S / 3)
@@ -76,17 +77,29 @@ async def test_one_that_is_heard_in_between_is_only_slow():
 @on_virtual_time
 async def test_one_whose_page_answers_is_only_slow(said):
     server = Server(said)
-    pulse = Pulse("http://h", server.look, clock=now)
+    pulse = Pulse("http://h", server.look, notify=server.told.append, clock=now)
     await given_up(pulse, SILENT_S + 0.1)
     pulse.check()
     assert server.n_looks == 1
+
+
+@on_virtual_time
+async def test_one_that_is_up_and_answers_nothing_for_long_is_told_once_until_it_has_answered():
+    server = Server(None)
+    pulse = Pulse("http://h", server.look, notify=server.told.append, clock=now)
+    for n_told in (1, 2):
+        for _ in range(8):
+            await given_up(pulse, SILENT_S + 0.1)
+        assert len(server.told) == n_told
+        assert "has answered nothing for" in server.told[-1]
+        pulse.answered()
 
 
 @pytest.mark.parametrize("said", ["hangs", EngineUnavailableError("gone"), StreamBrokenError("broken")])
 @on_virtual_time
 async def test_one_that_comes_back_is_found_out_by_whoever_asks(said):
     server = Server(said, said, None)
-    pulse = Pulse("http://h", server.look, clock=now)
+    pulse = Pulse("http://h", server.look, notify=server.told.append, clock=now)
     await given_up(pulse, SILENT_S + 0.1)
     for n_looks in (2, 3):
         for _ in range(3):  # a look at a time
