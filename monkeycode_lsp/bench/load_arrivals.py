@@ -9,11 +9,14 @@ from collections.abc import Iterator
 from monkeycode_lsp.bench import load_report
 from monkeycode_lsp.bench.load_report import STRAIGHT, THROUGH, Part, Told
 from monkeycode_lsp.bench.load_stage import STEADY, Ask, Stage, play
+from monkeycode_lsp.bench.load_ways import DEADLINE_S
 
 SLICE_S = 1.25
 """The ways take turns so often, because the machine is never equally busy for long."""
+_ANSWERS = 4.0
+"""A slice is at least so many answers long, since its end is waited for."""
 _SEED = 5
-_OF_YOURS = " Ours ends a stream when it has enough, and waits no longer than somebody who types would: it can be faster than straight."
+_OF_YOURS = f" Neither way waits longer than {DEADLINE_S:g} s."
 
 
 def schedule(rate: float, seconds: float, n_editors: int, draw: random.Random) -> Iterator[Ask]:
@@ -24,9 +27,14 @@ def schedule(rate: float, seconds: float, n_editors: int, draw: random.Random) -
         at_s += draw.expovariate(rate)
 
 
-def turns(seconds: float) -> Iterator[tuple[float, tuple[str, str]]]:
+def slice_s(usual_s: float) -> float:
+    """How long a slice is, for an endpoint that answers after `usual_s`."""
+    return max(SLICE_S, _ANSWERS * min(usual_s, DEADLINE_S))
+
+
+def turns(seconds: float, longest_s: float = SLICE_S) -> Iterator[tuple[float, tuple[str, str]]]:
     """Slices of the time, and in which order the ways take them."""
-    n = max(1, math.ceil(seconds / SLICE_S))
+    n = max(1, math.ceil(seconds / longest_s))
     for number in range(n):
         yield seconds / n, (STRAIGHT, THROUGH) if number % 2 else (THROUGH, STRAIGHT)
 
@@ -37,13 +45,14 @@ async def arrivals(stage: Stage) -> Part:
     if stage.backend is not None:
         await stage.backend.pace(STEADY)
     slices: list[dict[str, list[Told]]] = []
-    for seconds, order in turns(plan.seconds):
+    for seconds, order in turns(plan.seconds, slice_s(stage.usual_s)):
         asks = list(schedule(plan.rate, seconds, plan.servers, draw)) or [Ask(0.0, 0)]
         slices.append({way: await play(asks, stage.ways[way], stage.numbers) for way in order})
+    told = {way: [one for part in slices for one in part[way]] for way in (THROUGH, STRAIGHT)}
     return Part(
         "arrivals",
-        f"{plan.rate:g} asks a second from {plan.servers} editors, each at a new place, whatever became of those before."
-        + (_OF_YOURS if stage.backend is None else ""),
-        {way: load_report.spread([one for part in slices for one in part[way]]) for way in (THROUGH, STRAIGHT)},
+        f"{load_report.a_second(plan.rate)} from {plan.servers} editors, each at a new place, whatever became of those before."
+        + (_OF_YOURS + load_report.too_slow(told) if stage.backend is None else ""),
+        {way: load_report.spread(of_one) for way, of_one in told.items()},
         load_report.arrivals(slices, judged=stage.backend is not None),
     )

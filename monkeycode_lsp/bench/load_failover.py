@@ -50,7 +50,7 @@ async def failover(stage: Stage) -> Part:
     back_s = min(reborn.seen.values(), default=back_at + seconds) - back_at
     return Part(
         "failover",
-        f"{rate:g} asks a second from {n_editors} editors to two endpoints, of which one is killed and comes back after {DEAD * seconds:.1f} s.",
+        f"{load_report.a_second(rate)} from {n_editors} editors to two endpoints, of which one is killed and comes back after {DEAD * seconds:.1f} s.",
         {THROUGH: load_report.spread(told)},
         load_report.failover(told, back_s=back_s, share_after=len(reborn.seen) / max(1, len(reborn.seen) + n_steady)),
     )

@@ -26,8 +26,8 @@ class Told(NamedTuple):
     """One ask, measured from the moment in which it was written."""
 
     ms: float
-    kind: Literal["text", "empty", "error", "silence"]
-    """silence: no reply at all."""
+    kind: Literal["text", "empty", "late", "error", "silence"]
+    """late: no text by the deadline of an ask.  silence: no reply at all."""
     late_ms: float = 0.0
     """How much later than planned it was written: the client's own trouble."""
 
@@ -79,7 +79,25 @@ def count(told: Sequence[Told], *kinds: str) -> float:
 
 def spread(told: Sequence[Told]) -> Spread:
     """Of the asks that were answered, with text or without."""
-    return Spread.of([one.ms for one in told if one.kind in {"text", "empty"}] or [0.0])
+    return Spread.of([one.ms for one in told if one.kind in {"text", "empty", "late"}] or [0.0])
+
+
+def share_without_text(told: Sequence[Told]) -> float:
+    """Of asks that did not fail otherwise."""
+    return count(told, "empty", "late") / max(1, len(told))
+
+
+def a_second(rate: float) -> str:
+    """In words: `1 ask a second`."""
+    return f"{rate:g} {'ask' if rate == 1 else 'asks'} a second"
+
+
+def too_slow(told: Mapping[str, Sequence[Told]]) -> str:
+    """In words, where asks of either way had no text by their deadline; empty: none."""
+    n_late, n = (sum(map(of, told.values())) for of in (lambda one: count(one, "late"), len))
+    if not n_late:
+        return ""
+    return f" {n_late:.0f} of {n} asks had no text by then: the endpoint is slower than `completion.deadlineMs`."
 
 
 def failed(told: Sequence[Told]) -> Figure:
@@ -96,25 +114,31 @@ def arrivals(slices: Sequence[Mapping[str, Sequence[Told]]], *, judged: bool) ->
     ours, straight = spread(told[THROUGH]), spread(told[STRAIGHT])
     added = ours.p99 - straight.p99
     usual = statistics.median(spread(part[THROUGH]).p99 - spread(part[STRAIGHT]).p99 for part in slices)
-    late = Spread.of([one.late_ms for of_one in told.values() for one in of_one])
-    return (
+    differences = (
         Figure("added, p50", ours.p50 - straight.p50, "ms"),
         at_most("added, p99", added, ADDED_P99_MS, "ms") if judged else Figure("added, p99", added, "ms"),
         Figure("added, p99, in the middle one of the time slices", usual, "ms"),
+    )
+    comparable = all(count(of_one, "text") > len(of_one) / 2 for of_one in told.values())
+    late = Spread.of([one.late_ms for of_one in told.values() for one in of_one])
+    return (
+        *(differences if judged or comparable else ()),
         failed(told[THROUGH]),
         Figure(f"asks that failed, {STRAIGHT}", count(told[STRAIGHT], "error", "silence")),
-        Figure(f"asks without text, {THROUGH}", count(told[THROUGH], "empty") / len(told[THROUGH]), "share"),
-        Figure(f"asks without text, {STRAIGHT}", count(told[STRAIGHT], "empty") / len(told[STRAIGHT]), "share"),
+        Figure(f"asks without text, {THROUGH}", share_without_text(told[THROUGH]), "share"),
+        Figure(f"asks without text, {STRAIGHT}", share_without_text(told[STRAIGHT]), "share"),
         Figure("asks were written late by, p99", late.p99, "ms"),
     )
 
 
-def saturation(rates: Mapping[str, Mapping[int, float]]) -> tuple[Figure, ...]:
-    """`rates`: answers a second, by how many asks were under way."""
+def saturation(rates: Mapping[str, Mapping[int, float]], *, judged: bool = True) -> tuple[Figure, ...]:
+    """`rates`: answers a second, by how many asks were under way.  Not `judged`: there were too few."""
     best = {way: max(by_level.values()) for way, by_level in rates.items()}
     of_levels = [
         Figure(f"{way}, {n} under way", rate, "/s") for n in rates[THROUGH] for way in (THROUGH, STRAIGHT) for rate in [rates[way][n]]
     ]
+    if not judged:
+        return tuple(of_levels)
     share = best[THROUGH] / best[STRAIGHT] if best[STRAIGHT] else 0.0
     return (*of_levels, at_least("rate at saturation / straight", share, SATURATION_SHARE, "share"))
 
@@ -134,7 +158,7 @@ def failover(told: Sequence[Told], *, back_s: float, share_after: float) -> tupl
     """`back_s`: until the endpoint that returned is asked again; `share_after`: its share of the asks from then on."""
     return (
         at_most("asks without a reply", count(told, "silence"), 0.0),
-        at_most("suggestions lost", count(told, "empty", "error"), MOST_LOST),
+        at_most("suggestions lost", count(told, "empty", "late", "error"), MOST_LOST),
         at_most("asked again after its return", back_s, BACK_S, "s"),
         Figure("its share from then on", share_after, "share"),
     )
@@ -149,5 +173,5 @@ def endurance(before: Size, after: Size, told: Sequence[Told]) -> tuple[Figure, 
         Figure("memory after the warm-up", before.mb, "MB"),
         at_most("memory taken since", after.mb - before.mb, MORE_MB, "MB"),
         failed(told),
-        Figure("asks without text", count(told, "empty") / max(1, len(told)), "share"),
+        Figure("asks without text", share_without_text(told), "share"),
     )

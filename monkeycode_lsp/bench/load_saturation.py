@@ -16,6 +16,8 @@ SETTLE_S = 0.5
 TURNS = 2
 _MOST_A_SERVER = 4
 _GROWTH = 1.05
+_FEW = 4
+"""Answers of a level, straight: fewer tell nothing, and more asks would only wait longer."""
 _LEVELS = 4
 
 
@@ -40,6 +42,7 @@ async def saturation(stage: Stage) -> Part:
         await stage.backend.pace(Pace(DELAY_S, SPREAD, slots))
     told: dict[str, list[Told]] = {THROUGH: [], STRAIGHT: []}
     rates: dict[str, dict[int, float]] = {THROUGH: {}, STRAIGHT: {}}
+    stopped = ""
     for n in levels(plan.servers):
         found: dict[str, list[float]] = {THROUGH: [], STRAIGHT: []}
         for way in (THROUGH, STRAIGHT, STRAIGHT, THROUGH)[: 2 * TURNS]:
@@ -48,14 +51,21 @@ async def saturation(stage: Stage) -> Part:
             told[way] += asks
         for way, of_one in found.items():
             rates[way][n] = sum(of_one) / len(of_one)
+        if stage.backend is None and (answers := rates[STRAIGHT][n] * level_s * TURNS) < _FEW:
+            stopped = (
+                f" Stopped at {n} under way: {answers:.0f} answers in {level_s * TURNS:.1f} s are too few to compare; --seconds gives more."
+            )
+            break
         if is_full(rates[STRAIGHT]):
             break
     about = "Who is answered asks again at once; more and more ask"
     return Part(
         "saturation",
-        f"{about}, of an endpoint that answers {slots} at a time." if stage.backend is not None else f"{about}.",
+        f"{about}, of an endpoint that answers {slots} at a time."
+        if stage.backend is not None
+        else f"{about}.{stopped}{load_report.too_slow(told)}",
         {way: load_report.spread(of_one) for way, of_one in told.items()},
-        (*load_report.saturation(rates), load_report.failed(told[THROUGH])),
+        (*load_report.saturation(rates, judged=not stopped), load_report.failed(told[THROUGH])),
     )
 
 

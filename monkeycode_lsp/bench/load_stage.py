@@ -47,6 +47,8 @@ class Stage(NamedTuple):
     ways: Mapping[str, Way]
     numbers: Iterator[int]
     say: Callable[[str], None]
+    usual_s: float = DELAY_S
+    """What one answer takes when nobody else asks."""
 
 
 class Ask(NamedTuple):

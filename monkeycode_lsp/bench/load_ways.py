@@ -27,6 +27,9 @@ from monkeycode_lsp.errors import EngineError, EngineUnavailableError
 
 DOCUMENT_BYTES = 14_000
 ANSWER_S = 30.0
+DEADLINE_S = config.Completion().deadline_ms / 1e3
+"""By then our servers reply with what there is."""
+_NEARLY = 0.98
 _AT_ONCE = 4
 """Servers that start at the same time."""
 _DOCUMENTS = 6
@@ -84,7 +87,7 @@ class Editor:
             return Told((time.monotonic() - began) * 1e3, "error")
         ms = (time.monotonic() - began) * 1e3
         self.give(uri)
-        return Told(ms, "text" if result and result["items"] else "empty")
+        return Told(ms, "text" if result and result["items"] else "late" if ms > _NEARLY * DEADLINE_S * 1e3 else "empty")
 
     async def ask_and_cancel(self, number: int, after_s: float, cancelled: Callable[[], None] = lambda: None) -> None:
         """One new line, and a user who types on.  `cancelled` is called as the cancel is written."""
@@ -158,7 +161,16 @@ class Editors:
 class Straight:
     """See `Way`: the calls that our servers would make, without our servers."""
 
-    def __init__(self, settings: config.Endpoint, environ: Mapping[str, str]) -> None:
+    # The mutable state is what is known of the server: who it is, what it refuses, how long it takes; it changes as it is asked.
+
+    def __init__(
+        self, settings: config.Endpoint, environ: Mapping[str, str], *, patience_s: float = ANSWER_S, greeting_s: float = ANSWER_S
+    ) -> None:
+        """`patience_s`: how long an ask waits for its answer; `greeting_s`: the first one."""
+        self._patience_s = patience_s
+        self._greeting_s = greeting_s
+        self.usual_s = 0.0
+        """What the answer to `greet` took."""
         self._address = address.parse(settings.url)
         key = keys.given(settings, environ, _ignore)
         self._transport = Transport(self._address, headers.build(settings, key, self._address.credentials), environ=environ)
@@ -179,9 +191,11 @@ class Straight:
         dialect, path, body, _ = await self._call(number)
         began = time.monotonic()
         try:
-            async with asyncio.timeout(ANSWER_S):
+            async with asyncio.timeout(self._patience_s):
                 status, said = await self._send(path, body)
-        except (EngineError, TimeoutError):
+        except TimeoutError:
+            return Told((time.monotonic() - began) * 1e3, "late")
+        except EngineError:
             return Told((time.monotonic() - began) * 1e3, "error")
         ms = (time.monotonic() - began) * 1e3
         return Told(ms, "error" if status != _OK else "text" if _has_text(dialect, said) else "empty")
@@ -189,10 +203,13 @@ class Straight:
     async def greet(self) -> str:
         """Find out what is spoken there and what is refused, and be answered once; the name of the API.  Raises an `EngineError`."""
         try:
-            async with asyncio.timeout(ANSWER_S):
+            async with asyncio.timeout(self._greeting_s):
                 name = await self._try()
         except TimeoutError:
-            name = ""
+            raise EngineUnavailableError(
+                f"The server at {self.base} did not complete a line within {self._greeting_s:g} seconds: it is too slow to be measured.",
+                remedy="`monkeycode doctor` says how fast it is.",
+            ) from None
         if not name:
             raise EngineUnavailableError(
                 f"The server at {self.base} does not complete code for us.", remedy="`monkeycode doctor` says why."
@@ -203,7 +220,9 @@ class Straight:
         """The name of the API, once a call has been answered; empty: none is."""
         for _ in range(_TRIES):
             dialect, path, body, call = await self._call(0)
+            began = time.monotonic()
             status, said = await self._send(path, body)
+            self.usual_s = time.monotonic() - began
             if status == _OK:
                 return dialect.name
             if not self._terms.learn(call, status, said):

@@ -29,9 +29,6 @@ _ASK_S = 0.005
 _ENGINE_S = 360.0
 _QUICK_S = 80.0
 _HOLE_S = 2.5
-_LOAD_START_S = 90.0
-_LOAD_TIMES = 5.0
-"""Of the seconds of arrivals."""
 _LOCAL = config.Local()
 _LOAD = load_stage.Plan()
 _APIS = get_args(get_type_hints(config.Endpoint)["api"])
@@ -167,8 +164,6 @@ def _load(endpoint: config.Endpoint, plan: load_stage.Plan, only: tuple[str, ...
         _say(answering.prepare(settings, terminal.console(stderr=True), yes=False, again="", typed_url=True))
     elif endpoint.model or endpoint.api != "auto" or endpoint.api_key_env:
         raise click.UsageError("--model, --api and --api-key-env belong to your endpoint: give its address with --url.")
-    if not only:
-        _say_how_long(_LOAD_START_S + _LOAD_TIMES * plan.seconds)
     return asyncio.run(load.run(endpoint, plan, only=only, say=_say))
 
 

@@ -16,6 +16,12 @@ from monkeycode_lsp.cli import terminal
 
 _SMALL = 10.0
 _TINY = 0.1
+_MOST = 0.5
+_TOO_SLOW = "Most asks got no text, so there is little to judge. `monkeycode doctor` says how fast the endpoint is, and what would mend it."
+_SOONER = (
+    "added, below 0: our way was done sooner. It ends a stream when it has enough and replies by completion.deadlineMs with what there is; "
+    "or the machine was busier while the straight way was measured."
+)
 
 
 def show_overhead(report: overhead.Report, out: Console) -> None:
@@ -57,7 +63,15 @@ def show_load(report: load_report.Report, out: Console) -> None:
         if shown.row_count:
             out.print()
             out.print(shown)
-    _verdicts(report.n_missed, out)
+    figures = [figure for part in report.parts for figure in part.figures]
+    if any(figure.name.startswith("added") and figure.value < 0 for figure in figures):
+        out.print()
+        out.print(_SOONER, markup=False)
+    if any(figure.name.startswith("asks without text") and figure.value > _MOST for figure in figures):
+        out.print()
+        out.print(_TOO_SLOW, markup=False)
+    else:
+        _verdicts(report.n_missed, out)
 
 
 def show_engine(report: engine_report.Report, out: Console) -> None:
@@ -76,7 +90,8 @@ def show_engine(report: engine_report.Report, out: Console) -> None:
 
 def _verdicts(n_missed: int, out: Console) -> None:
     out.print()
-    out.print("All goals are met." if not n_missed else f"{n_missed} goals are missed.", markup=False)
+    missed = "1 goal is missed." if n_missed == 1 else f"{n_missed} goals are missed."
+    out.print(missed if n_missed else "All goals are met.", markup=False)
 
 
 def _heading(report: engine_report.Report) -> Iterator[str]:

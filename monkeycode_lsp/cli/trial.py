@@ -68,9 +68,10 @@ async def _show_all(tree: dict[str, Any], workspace: Path, out: Console, *, type
                 if seen[-1].failed and not any(one.text for one in seen):
                     break  # nor would the others
             notices = watch.messages(server)
-    reason = "" if any(one.text for one in seen) else seen[-1].reason
+    answered = any(one.text for one in seen)
+    reason = "" if answered else seen[-1].reason
     answering.tell(notices, besides=reason, typed_url=typed_url)
-    if reason:
+    if not answered:
         error = EngineError(f"No suggestion came. {reason}", remedy="`monkeycode doctor` looks for the cause.")
         raise answering.in_options(error) if typed_url else error
 

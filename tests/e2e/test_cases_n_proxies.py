@@ -19,9 +19,9 @@ pytestmark = pytest.mark.e2e
 )
 async def test_this_machine_is_reached_directly_whatever_the_variables_say(start, environ):
     async with start(env=environ) as scene:
-        for host in ("127.0.0.1", "localhost"):
+        for number, host in enumerate(("127.0.0.1", "localhost", "127.1", "2130706433", "[::ffff:127.0.0.1]")):
             scene.lsp.configure(scenes.endpoint(f"http://{host}:{scene.backend.port}"))
-            assert (await scene.show(f"{host[0]} = ‸", "ok")).text == "ok"
+            assert (await scene.show(f"x{number} = ‸", "ok")).text == "ok"
         assert scene.lsp.shown_messages == []
 
 

@@ -12,6 +12,7 @@ import re
 import signal
 import subprocess
 import sys
+import tomllib
 
 import pytest
 
@@ -108,7 +109,7 @@ def test_try_with_an_engine_that_fails_says_why(home, tmp_path):
     script.write_text('[{"fault": "unavailable"}]', encoding="utf-8")
     done = monkeycode(home, "try", "--engine", "scripted", "--setting", f"scripted.script={script}")
     assert done.returncode == 1
-    assert "The scripted engine was told to be unavailable." in done.stderr
+    assert done.stderr.count("The scripted engine was told to be unavailable.") == 1
 
 
 async def test_try_on_an_endpoint(home):
@@ -120,6 +121,33 @@ async def test_try_on_an_endpoint(home):
     assert f"qwen2.5-coder at {server.url} answers." in done.stdout
     assert done.stdout.count(">>hello(world)<<") == 3
     assert len(prompts) == 3  # each sample was generated once, and then recalled
+
+
+async def test_try_on_an_endpoint_ends_with_the_lines_that_keep_it_and_then_those_for_editors(home):
+    async with CompletionServer(reply("hello(world)")) as server:
+        where = ("--url", server.url, "--model", "qwen2.5-coder", "--api-key-env", "NO_SUCH_KEY")
+        done = await asyncio.to_thread(monkeycode, home, "try", *where)
+        assert done.returncode == 0, done.stderr
+        kept = re.search(rf"{re.escape(str(home / 'config' / 'monkeycode.toml'))}:\n\n(.*?)\n\n", done.stdout, flags=re.DOTALL)
+        assert kept is not None, done.stdout
+        assert kept.end() < done.stdout.index("vim.lsp.config")
+        assert tomllib.loads(kept[1]) == {
+            "remote": {"endpoints": [{"url": server.url, "model": "qwen2.5-coder", "apiKeyEnv": "NO_SUCH_KEY"}]}
+        }
+        assert done.stderr == "The environment variable NO_SUCH_KEY, named by --api-key-env, is not set: no key is sent.\n"
+        (home / "config").mkdir(exist_ok=True)
+        (home / "config" / "monkeycode.toml").write_text(kept[1], encoding="utf-8")
+        again = await asyncio.to_thread(monkeycode, home, "try")  # now without a word of it
+    assert again.stdout.count(">>hello(world)<<") == 3
+    assert "[[remote.endpoints]]" not in again.stdout
+
+
+async def test_the_lines_undo_a_choice_of_another_engine(home):
+    (home / "config").mkdir(parents=True)
+    (home / "config" / "monkeycode.toml").write_text('engine = "local"\n', encoding="utf-8")
+    async with CompletionServer(reply("hello(world)")) as server:
+        done = await asyncio.to_thread(monkeycode, home, "try", "--url", server.url, "--model", "qwen2.5-coder")
+    assert 'engine = "auto"\n[[remote.endpoints]]\n' in done.stdout
 
 
 async def test_try_with_several_endpoints_of_which_one_is_down(home):
@@ -392,3 +420,24 @@ def test_complete_with_the_real_model(model_path, tmp_path):
     if "No engine" in done.stderr:
         pytest.skip("no local engine is installed")
     assert (done.returncode, done.stdout.strip()) == (0, "first + second"), done.stderr
+
+
+@pytest.mark.model
+@pytest.mark.parametrize("command", ["try", "complete"])
+def test_the_real_model_stands_in_for_an_endpoint_that_is_gone_and_that_is_said_once(model_path, tmp_path, command):
+    file = tmp_path / "app.py"
+    file.write_text("def add(first, second):\n    return \n", encoding="utf-8")
+    where = ("--setting", 'remote.endpoints=[{"url": "http://127.0.0.1:9"}]', "--setting", f"local.model={model_path}")
+    done = subprocess.run(
+        [sys.executable, "-m", "monkeycode_lsp", command, *([f"{file}:2:12"] if command == "complete" else []), *where],
+        capture_output=True, text=True, encoding="utf-8", timeout=170, check=False, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    if "Nothing answers" in done.stderr and done.returncode:
+        pytest.skip("no local engine is installed")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("answers on this machine") == 1
+    if command == "complete":
+        assert done.stdout == "first + second\n"
+    else:
+        assert "answers, on this machine, since no endpoint can be reached." in done.stdout
+        assert done.stdout.count("first text after") == 3

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
+import json
 import os
 import re
 import sys
+import tomllib
 import typing
 from asyncio.subprocess import DEVNULL, PIPE, STDOUT
 from contextlib import AsyncExitStack
@@ -18,6 +21,8 @@ import pytest
 import monkeycode_lsp.engines.remote
 from monkeycode_lsp import config, settings
 from monkeycode_lsp.engines.remote import address, dialects
+from monkeycode_lsp.engines.remote.pool import hedging
+from monkeycode_lsp.prompt import families
 from tests import driver, servers
 from tests.fakes import chat, deepseek, llama_server, mistral, ollama, openai, sglang, tensorrt_llm, vllm
 
@@ -124,6 +129,32 @@ async def test_the_line_that_tries_an_address_shows_its_answer(home):
         out, _ = await asyncio.wait_for(process.communicate(), 120)
     assert process.returncode == 0, out
     assert f">>{ANSWER}<<" in out.decode()
+
+
+def test_the_lines_for_neovim_are_the_settings_of_an_endpoint():
+    text = README.read_text(encoding="utf-8")
+    (lua,) = re.findall(r"<!-- endpoints:neovim -->\n```lua\n.*init_options = (.*) }\)\n```", text)
+    tree = json.loads(re.sub(r"(\w+) =", r'"\1":', lua).replace("'", '"').replace("{ {", "[ {").replace("} }", "} ]", 1))
+    layers = settings.Layers(environ={})
+    layers.set_client(tree)
+    resolved, problems = layers.resolve()
+    assert problems == []
+    assert [endpoint.url for endpoint in resolved.remote.endpoints] == ["http://127.0.0.1:8000"]
+
+
+def test_a_team_s_own_servers_with_names_that_look_public_are_not_metered():
+    blocks = re.findall(r"```toml\n(.*?)```", RECIPES.read_text(encoding="utf-8"), flags=re.DOTALL)
+    shared = [tomllib.loads(block)["remote"]["endpoints"] for block in blocks if block.count("[[remote.endpoints]]") > 1]
+    assert shared
+    for endpoint in itertools.chain.from_iterable(shared):
+        assert endpoint["metered"] == "no"
+        assert hedging.is_metered("auto", urlsplit(endpoint["url"]).hostname)  # else the line were not needed
+
+
+def test_a_template_that_is_shown_is_one_that_there_is():
+    shown = re.findall(r'`template = "([^"]*)"`', RECIPES.read_text(encoding="utf-8"))
+    assert shown
+    assert set(shown) <= {family.name for family in families.FAMILIES}
 
 
 def test_the_settings_of_the_recipes_decode(home):

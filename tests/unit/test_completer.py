@@ -322,6 +322,25 @@ async def test_new_settings_while_the_engine_starts_are_no_cancel_of_the_editors
     assert pipeline.reports == []
 
 
+@on_virtual_time
+async def test_the_engine_gets_ready_while_the_next_key_is_waited_for():
+    class Starting(ScriptedEngine):
+        asked_at = ()
+
+        async def ready(self):
+            self.asked_at = (*self.asked_at, asyncio.get_running_loop().time())
+            await asyncio.sleep(0.25)
+            return await super().ready()
+
+    pipeline = Pipeline(engine=Starting(["a", "b"]), debounce={"mode": "fixed", "maxMs": 300})
+    for marked, shown in (("x = ‸", "a"), ("y = ‸", "b")):
+        pipeline.engine.asked_at = ()
+        began = asyncio.get_running_loop().time()
+        assert await pipeline.text(marked, since_edit_ms=0.0) == shown
+        assert pipeline.engine.asked_at == pytest.approx((began,), abs=0.001)
+        assert 0.29 < asyncio.get_running_loop().time() - began < 0.4, "not one wait after the other"
+
+
 async def test_new_settings_in_the_middle_of_an_answer_cut_it_off():
     engine = ScriptedEngine([Answer(("a",), first_delay_ms=60_000)])
     pipeline = Pipeline(engine=engine, completion={"deadlineMs": 60_000})

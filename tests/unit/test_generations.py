@@ -161,3 +161,16 @@ async def test_nobody_finds_one_that_runs_no_more_and_is_not_remembered_yet():
     one = running.start("a = ‸")
     await asyncio.sleep(2)
     assert seen == [(False, 1)]
+
+
+@pytest.mark.parametrize(("finish", "text"), [("stop", "total += 1"), ("length", "total += 1\n    return total")])
+@on_virtual_time
+async def test_a_last_line_without_its_end_is_judged_if_it_is_whole(finish, text):
+    running = Running()
+    running.engine = ScriptedEngine([Answer(chunks=("total += 1", "\n    return total"), finish=finish)])
+    running.generations = Generations(
+        running.engine, running.table, lambda uri, generation: running.finished.append((uri, generation.text))
+    )
+    running.start("def f(total):\n    ‸\n    return total\n")
+    await asyncio.sleep(1)
+    assert running.finished == [(URI, text)]

@@ -132,7 +132,11 @@ class Endpoint:
 
     async def look(self, path: str) -> bytes | None:
         """What the server says at another path; None: nothing of the kind.  Takes no notice of rests."""
-        said = await self._fetch(path, None)
+        try:
+            said = await self._fetch(path, None)
+        except (EngineUnavailableError, asyncio.CancelledError):  # it is away, or hangs until nobody waits any more
+            self._knowledge.doubt()
+            raise
         self._pulse.heard()
         return said
 

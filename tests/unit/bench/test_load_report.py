@@ -85,6 +85,11 @@ def test_an_endpoint_that_answers_nothing_is_no_division_by_zero():
     assert figures(load_report.saturation({THROUGH: {1: 0.0}, STRAIGHT: {1: 0.0}}))["rate at saturation / straight"].ok is False
 
 
+def test_too_few_answers_are_not_judged():
+    found = load_report.saturation({THROUGH: {1: 0.8}, STRAIGHT: {1: 1.6}}, judged=False)
+    assert [figure.name for figure in found] == [f"{THROUGH}, 1 under way", f"{STRAIGHT}, 1 under way"]
+
+
 @pytest.mark.parametrize(
     ("closed", "unsent", "in_time", "never", "ok"),
     [([100.0, 200.0], 0, 2, 0, True), ([100.0, 201.0], 0, 1, 0, False), ([100.0], 1, 2, 0, True), ([100.0], 0, 1, 1, False)],
@@ -119,7 +124,36 @@ def test_the_table_shows_ways_goals_and_what_was_left_out():
     assert "arrivals added, p99 4 ms ≤ 15 ms ok" in lines
     assert "saturation rate at saturation / straight 93.8% ≥ 95.0% missed" in lines
     assert "cancels: left out. Not with yours." in lines
-    assert lines[-1] == "1 goals are missed."
+    assert lines[-1] == "1 goal is missed."
+
+
+def shown(*parts):
+    out = io.StringIO()
+    benchmark_tables.show_load(msgspec.structs.replace(REPORT, parts=parts), Console(file=out, width=400))
+    return out.getvalue()
+
+
+def test_what_was_done_sooner_than_straight_is_explained_and_nothing_else_is():
+    sooner = Part("arrivals", "", {}, load_report.arrivals([{THROUGH: texts(240.0), STRAIGHT: texts(250.0)}], judged=False))
+    assert "below 0: our way was done sooner" in shown(sooner)
+    assert "below 0" not in shown(*REPORT.parts)
+
+
+def test_an_endpoint_that_is_slower_than_the_deadline_is_told_in_words():
+    late = {way: [Told(3000.0, "late"), Told(2000.0, "text")] for way in (THROUGH, STRAIGHT)}
+    assert load_report.too_slow(late) == " 2 of 4 asks had no text by then: the endpoint is slower than `completion.deadlineMs`."
+    assert load_report.too_slow({THROUGH: texts(1.0), STRAIGHT: texts(1.0)}) == ""
+
+
+def test_where_most_asks_end_without_text_nothing_is_said_to_be_added_or_met():
+    late = [Told(3000.0, "late"), Told(3000.0, "empty")]
+    found = load_report.arrivals([{THROUGH: late, STRAIGHT: late}], judged=False)
+    assert not [name for name in figures(found) if name.startswith("added")]
+    assert figures(found)[f"asks without text, {THROUGH}"].value == 1.0
+    assert figures(found)[f"asks that failed, {THROUGH}"].ok
+    told = shown(Part("arrivals", "", {}, found))
+    assert "Most asks got no text" in told
+    assert "All goals are met" not in told
 
 
 def test_the_json_has_stable_names():
@@ -127,3 +161,7 @@ def test_the_json_has_stable_names():
     assert {"version", "endpoint", "busyCores", "cores", "servers", "rate", "seconds", "parts"} == told.keys()
     assert {"name", "about", "systems", "figures", "leftOut"} == told["parts"][0].keys()
     assert msgspec.json.decode(msgspec.json.encode(REPORT), type=Report) == REPORT
+
+
+def test_a_rate_is_told_in_words():
+    assert [load_report.a_second(rate) for rate in (1.0, 0.5, 50.0)] == ["1 ask a second", "0.5 asks a second", "50 asks a second"]

@@ -8,10 +8,11 @@ import random
 
 import pytest
 
-from monkeycode_lsp.bench.load_arrivals import SLICE_S, schedule, turns
+from monkeycode_lsp.bench.load import OF_YOURS, PARTS, about_s
+from monkeycode_lsp.bench.load_arrivals import SLICE_S, schedule, slice_s, turns
 from monkeycode_lsp.bench.load_report import STRAIGHT, THROUGH, Told
 from monkeycode_lsp.bench.load_saturation import is_full, levels
-from monkeycode_lsp.bench.load_stage import Ask, play
+from monkeycode_lsp.bench.load_stage import Ask, Plan, play
 
 
 def asks(seconds=200.0, rate=50.0, editors=16):
@@ -45,6 +46,18 @@ def test_the_ways_take_turns_and_share_the_time(seconds):
     assert max(length for length, _ in slices) <= SLICE_S
     assert all(set(order) == {THROUGH, STRAIGHT} for _, order in slices)
     assert all(one[1] != other[1] for one, other in itertools.pairwise(slices))
+
+
+@pytest.mark.parametrize(("usual_s", "slices"), [(0.25, 16), (1.0, 5), (3.0, 2), (600.0, 2)])
+def test_the_slower_the_answers_the_fewer_ends_of_slices_are_waited_for(usual_s, slices):
+    assert len(list(turns(20.0, slice_s(usual_s)))) == slices
+
+
+def test_the_time_that_is_told_counts_what_is_measured_and_how_slow_it_is():
+    plan = Plan(servers=2, rate=1, seconds=5.0)
+    fast, slow = (about_s(plan, OF_YOURS, usual_s) for usual_s in (0.1, 600.0))
+    assert 10 < fast < slow < 60
+    assert about_s(plan, tuple(PARTS), 0.25) > about_s(plan, OF_YOURS, 0.25)
 
 
 def test_levels_double_up_to_what_each_editor_keeps_open():

@@ -7,6 +7,7 @@ import json
 
 import pytest
 
+from tests.fakes import chat
 from tests.servers import CompletionServer, reply
 
 CODE = "def add(a, b):\n    return \n"
@@ -110,3 +111,47 @@ async def test_nothing_of_earlier_runs_hides_what_the_engine_says(run, file, hom
     assert done.exit_code == 1
     assert "Nothing answers" in done.stderr
     assert not (home / "cache" / "suggestions").exists()
+
+
+# What is said beside the answer
+
+
+def at(url, **more):
+    """Settings of an endpoint that nobody typed an address for."""
+    return ("--setting", f"remote.endpoints={json.dumps([{'url': url, 'model': 'qwen2.5-coder', **more}])}")
+
+
+async def test_a_variable_that_is_not_set_is_said_once_and_by_the_name_of_the_option(run, file):
+    async with CompletionServer(reply("a + b")) as server:
+        where = ("--url", server.url, "--model", "qwen2.5-coder", "--api-key-env", "NO_SUCH_KEY")
+        done = await asyncio.to_thread(run, "complete", f"{file}:2:12", *where)
+    assert (done.exit_code, done.stdout) == (0, "a + b\n")
+    assert done.stderr == "The environment variable NO_SUCH_KEY, named by --api-key-env, is not set: no key is sent.\n"
+
+
+async def test_a_server_that_only_chats_is_said_once_and_not_in_the_json(run, file):
+    async with chat.server() as server:
+        done = await asyncio.to_thread(run, "complete", f"{file}:2:12", "--json", "--url", server.url, "--model", "gpt-4o-mini")
+    assert json.loads(done.stdout)["text"] == "a + b"
+    assert done.stderr.count("only chats") == 1
+
+
+async def test_an_endpoint_that_is_left_out_is_said_beside_the_answer_of_the_other(run, file):
+    async with CompletionServer(reply("a + b")) as server:
+        endpoints = [{"url": "http://127.0.0.1:port"}, {"url": server.url, "model": "qwen2.5-coder"}]
+        done = await asyncio.to_thread(run, "complete", f"{file}:2:12", "--setting", f"remote.endpoints={json.dumps(endpoints)}")
+    assert (done.exit_code, done.stdout) == (0, "a + b\n")
+    assert done.stderr.count("is left out") == 1
+
+
+def test_the_remedy_names_the_option_where_the_address_was_typed_and_else_the_setting(run, file):
+    done = run("complete", f"{file}:2:12", "--url", "http://127.0.0.1:9", "--model", "qwen2.5-coder")
+    assert done.stderr == "Error: Nothing answers at http://127.0.0.1:9.\nStart the server there, or correct --url.\n"
+    done = run("complete", f"{file}:2:12", "--engine", "remote", *at("http://127.0.0.1:9"))
+    assert done.stderr.endswith("or correct `url` in `remote.endpoints`.\n")
+
+
+async def test_a_notice_and_a_failure_are_each_said_once(run, file):
+    done = await asyncio.to_thread(run, "complete", f"{file}:2:12", "--url", "http://127.0.0.1:9", "--api-key-env", "NO_SUCH_KEY")
+    assert done.exit_code == 1
+    assert done.stderr.count("NO_SUCH_KEY") == done.stderr.count("127.0.0.1:9") == 1

@@ -165,6 +165,17 @@ async def test_one_that_is_gone_is_a_warning_while_another_answers_and_broken_al
     assert not endpoint["answers"]
 
 
+@pytest.mark.parametrize("options", [[], ["--quick"]])
+async def test_one_that_is_only_busy_now_is_not_broken_though_it_is_alone(doctor, options):
+    busy = status(503, {"error": {"message": "Loading model", "code": 503}})
+    async with CompletionServer(busy, routes=dict.fromkeys(("/v1/models", "/health"), busy)) as server:
+        found, (endpoint,), code = await doctor({"url": server.url, "api": "openai"}, options=options)
+    assert found[f"endpoint {server.url}"]["state"] == "warning"
+    assert code == 0
+    assert (endpoint["role"], endpoint["answers"]) == ("", False)
+    assert endpoint["failure"]
+
+
 async def test_a_refused_key_is_broken_and_is_never_repeated(doctor):
     async with CompletionServer(status(401, {"error": "sk-very-secret is not known"})) as server:
         found, (endpoint,), code = await doctor({"url": server.url, "api": "openai", "model": QWEN, "apiKey": "sk-very-secret"})
@@ -325,6 +336,14 @@ def test_a_server_that_only_chats_is_told():
 
 def test_four_stop_strings_are_told_beside_the_rest():
     assert "takes four stop strings" in told(stops="four")["e"].found
+
+
+def test_each_figure_of_its_speed_has_its_own_name():
+    pace = Pace(321.04, 45.67, 900, 61.25, 850, reuses=True, delivery="stream")
+    report = endpoint_report.of(Examination("openai", QWEN, None, pace=pace), endpoint="e", role="only")
+    assert (report.first_ms, report.warm_first_ms) == (321.0, 45.7)
+    assert (report.prompt_tokens, report.reused_tokens, report.reuses_prefix) == (900, 850, True)
+    assert report.tokens_per_second == pytest.approx(61.25, abs=0.1)
 
 
 def test_what_was_not_found_out_is_null():

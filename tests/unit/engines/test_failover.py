@@ -52,10 +52,12 @@ class Local(ScriptedEngine):
     def __init__(self, error=None):
         super().__init__([Answer(chunks=("local",), delay_ms=1)])
         self.error = error
+        self.n_tried = 0
         self.n_closing = self.n_closed = 0
         self.closes_s = 0.0
 
     async def ready(self):
+        self.n_tried += 1
         if self.error is not None:
             raise self.error
         return msgspec.structs.replace(await super().ready(), name="Small", fingerprint="local")
@@ -220,6 +222,47 @@ async def test_with_nothing_that_could_stand_in_the_error_is_that_of_the_endpoin
     scene.endpoints.is_up = True
     assert await scene.ask() == "remote"
     assert scene.told == []
+    await scene.engine.aclose()
+
+
+@pytest.mark.parametrize("may_be_made", [True, False])
+@on_virtual_time
+async def test_with_nothing_that_could_stand_in_it_is_not_tried_again_within_the_minute(may_be_made):
+    local = Local(EngineUnavailableError("No runtime."))
+    scene = Scene(local if may_be_made else ModelMissingError("No model."))
+    scene.endpoints.is_up = False
+
+    async def asked_in(pause_s):
+        await asyncio.sleep(pause_s)
+        with pytest.raises(EngineUnavailableError, match="Nothing answers"):
+            await scene.ask()
+        while scene.engine._looking is not None and scene.engine._stand_in is None:  # noqa: ASYNC110 - a thread, for which this clock does not wait
+            await asyncio.sleep(0)
+
+    for pause_s in (0, 0, 1):
+        await asked_in(pause_s)
+    scene.endpoints.is_up = True  # for a moment
+    await asyncio.sleep(LONGEST_LOOK_S + 0.1)
+    scene.endpoints.is_up = False
+    for pause_s in (0, 1, USED_S - 20):
+        await asked_in(pause_s)
+    assert (scene.n_made, local.n_tried) == (1, int(may_be_made))
+    await scene.engine.aclose()
+
+
+@on_virtual_time
+async def test_an_answer_is_a_use_too():
+    scene = Scene()
+    scene.endpoints.is_up = False
+    model = await scene.engine.ready()
+    await asyncio.sleep(0.9 * USED_S)
+    prompt = Prompt(segments=(Plain("a"),), prefix="a", suffix="", model=model.fingerprint)
+    async with aclosing(scene.engine.stream(prompt)) as chunks:
+        assert "".join([chunk.text async for chunk in chunks]) == "local"
+    await asyncio.sleep(0.5 * USED_S)
+    scene.endpoints.is_up = True
+    await asyncio.sleep(LONGEST_LOOK_S + 0.1)
+    assert await scene.ask() == "remote", "the looks went on"
     await scene.engine.aclose()
 
 

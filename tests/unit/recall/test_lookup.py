@@ -11,6 +11,7 @@ from monkeycode_lsp.recall import record
 from monkeycode_lsp.recall.lookup import Recall
 from monkeycode_lsp.recall.memory import Memory
 from tests.unit.places import URI, at
+from tests.unit.virtual import now, on_virtual_time
 
 SCOPE = Scope("engine", "settings", "file:///w")
 
@@ -41,6 +42,21 @@ class Kept:
 
     async def aclose(self):
         self.closed = True
+
+
+class Puts(Kept):
+    """A tier that notes what it is told, and when."""
+
+    def __init__(self):
+        super().__init__()
+        self.puts = []
+
+    def put(self, key, kept):
+        self.puts.append((kept.text, now()))
+
+    @property
+    def texts(self):
+        return [text for text, _ in self.puts]
 
 
 def recall(*tiers, ttl_s=300, clock=None, identify=lambda folder: "team:" + folder):
@@ -229,6 +245,46 @@ async def test_a_workspace_that_cannot_be_looked_at_costs_one_thread_and_is_shar
     async with asyncio.timeout(5):
         while not mine._identities:
             await mine.look_further(URI, SCOPE, at("z = ‸"), for_s=0.001)
+
+
+@on_virtual_time
+async def test_what_is_kept_goes_to_each_tier_once_after_a_moment_of_quiet():
+    tiers = Puts(), Puts()
+    memory = kept("a = ‸", "b", *tiers)
+    await asyncio.sleep(0.015)
+    memory.keep(URI, SCOPE, at("c = ‸"), Suggestion("d"))
+    await asyncio.sleep(0.015)
+    assert [tier.texts for tier in tiers] == [[], []], "another ask came before it was quiet"
+    await asyncio.sleep(0.015)
+    assert [tier.texts for tier in tiers] == [["b", "d"], ["b", "d"]]
+    await asyncio.sleep(10)
+    memory.keep(URI, SCOPE, at("e = ‸"), Suggestion("f"))
+    await asyncio.sleep(10)
+    assert [tier.texts for tier in tiers] == [["b", "d", "f"], ["b", "d", "f"]]
+
+
+@on_virtual_time
+async def test_what_is_kept_does_not_wait_for_ever_where_it_is_never_quiet():
+    tier, kept_at = Puts(), {}
+    memory = recall(tier)
+    for number in range(200):
+        kept_at[str(number)] = now()
+        memory.keep(URI, SCOPE, at(f"a{number} = ‸"), Suggestion(str(number)))
+        await asyncio.sleep(0.01)
+    await asyncio.sleep(10)
+    assert tier.texts == list(kept_at)
+    assert max(put_at - kept_at[text] for text, put_at in tier.puts) < 0.6
+    assert len({put_at for _, put_at in tier.puts}) < 10, "many at a time"
+
+
+@on_virtual_time
+async def test_what_is_still_to_be_put_is_put_once_when_the_process_forgets_or_ends():
+    forgotten, closed = Puts(), Puts()
+    kept("a = ‸", "b", forgotten).forget_all()
+    await kept("a = ‸", "b", closed).aclose()
+    assert closed.texts == ["b"]
+    await asyncio.sleep(10)
+    assert (forgotten.texts, closed.texts) == (["b"], ["b"])
 
 
 async def test_closing_closes_every_tier():

@@ -14,7 +14,11 @@ import httpcore2 as httpcore
 from monkeycode_lsp.errors import EngineBusyError, EngineError, EngineUnavailableError, StreamBrokenError
 
 
-class UnheardError(httpcore.RemoteProtocolError):
+class GoneError(httpcore.RemoteProtocolError):
+    """The connection ended before anything of an answer came."""
+
+
+class UnheardError(GoneError):
     """A connection ended on which the server has never said anything."""
 
 

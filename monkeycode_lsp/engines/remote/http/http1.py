@@ -12,7 +12,7 @@ from time import monotonic
 import h11
 import httpcore2 as httpcore
 
-from monkeycode_lsp.engines.remote.http.failures import SparedError, UnheardError
+from monkeycode_lsp.engines.remote.http.failures import GoneError, SparedError, UnheardError
 from monkeycode_lsp.engines.remote.http.wires import Wire
 
 _PIECE = 16_384
@@ -56,12 +56,12 @@ class Connection:
 
     async def ask(self, method: bytes, target: bytes, headers: Headers, body: bytes | None) -> Response:
         """The answer, once its head is there.  Whoever is cancelled leaves a connection that is closed."""
+        if self.wire.over and not self.wire.heard:  # else it may have said why
+            raise SparedError
         try:
             data = self._written(method, target, headers, body)
             if not self.wire.over:
                 self.wire.put(data)
-            elif not self.wire.heard:  # else it may have said why
-                raise SparedError
             return Response(self, await self._head())
         except BaseException:
             self.wire.abort()
@@ -76,10 +76,7 @@ class Connection:
                 raise httpcore.RemoteProtocolError from exc
             if event is not h11.NEED_DATA:
                 return event  # type: ignore[return-value]  # a sentinel is a type of its own that does not narrow
-            data = await self._read()
-            if not data and self._h11.their_state is h11.SEND_RESPONSE:
-                raise httpcore.RemoteProtocolError if self.wire.heard else UnheardError
-            self._h11.receive_data(data)
+            self._h11.receive_data(await self._read())
 
     def settle(self) -> None:
         """The answer is over, or nobody wants the rest: keep the connection if it can serve again, else close it."""
@@ -108,12 +105,19 @@ class Connection:
         raise httpcore.RemoteProtocolError
 
     async def _read(self) -> bytes:
+        is_unanswered = self._h11.their_state in {h11.IDLE, h11.SEND_RESPONSE} and not self._h11.trailing_data[0]
         try:
-            return await self.wire.read(_PIECE)
+            data = await self.wire.read(_PIECE)
         except httpcore.ReadError as exc:
-            if self.wire.heard:
-                raise
-            raise UnheardError(*exc.args) from exc
+            if is_unanswered:
+                raise self._gone(*exc.args) from exc
+            raise
+        if not data and is_unanswered:
+            raise self._gone()
+        return data
+
+    def _gone(self, *why: object) -> GoneError:
+        return GoneError(*why) if self.wire.heard else UnheardError(*why)
 
 
 class Response:

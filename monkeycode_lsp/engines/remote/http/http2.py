@@ -21,7 +21,7 @@ import h2.settings
 import httpcore2 as httpcore
 from h2.errors import ErrorCodes
 
-from monkeycode_lsp.engines.remote.http.failures import SparedError, UnheardError
+from monkeycode_lsp.engines.remote.http.failures import GoneError, SparedError, UnheardError
 from monkeycode_lsp.engines.remote.http.http1 import IDLE_S
 from monkeycode_lsp.engines.remote.http.turns import Turn
 from monkeycode_lsp.engines.remote.http.wires import Wire
@@ -244,10 +244,9 @@ class Session:
                     self._frame(frame)
                     await turn.end()
                 self._flush()
-            if not self.wire.heard:
-                error = UnheardError()
+            error = self._gone()
         except httpcore.NetworkError as exc:
-            error = exc if self.wire.heard else UnheardError(*exc.args)
+            error = self._gone(*exc.args)
         except (h2.exceptions.H2Error, ValueError, IndexError) as exc:  # what it sent is not HTTP/2
             error.__cause__ = exc
         finally:
@@ -255,6 +254,9 @@ class Session:
             self._settled.set()
             for stream in self._streams.values():
                 stream.end(error)
+
+    def _gone(self, *why: object) -> GoneError:
+        return GoneError(*why) if self.wire.heard else UnheardError(*why)
 
     def _frames(self, data: bytes) -> Iterable[bytes]:
         data, start = self._unread + data, 0

@@ -54,7 +54,7 @@ class Reply:
 
     async def pieces(self) -> AsyncGenerator[bytes, None]:
         """The body as it arrives, unpacked where it was compressed."""
-        coding = self._headers.get(b"content-encoding", "")
+        coding = ", ".join(value.decode("latin-1") for name, value in self._response.headers if name.lower() == b"content-encoding")
         unpacking = Unpacking(self._base, coding) if coding else None
         turn = Turn()
         with translated(self._base):

@@ -16,7 +16,7 @@ import httpcore2 as httpcore
 
 from monkeycode_lsp.engines.remote.address import Address
 from monkeycode_lsp.engines.remote.http import proxy, tls
-from monkeycode_lsp.engines.remote.http.failures import CONNECT_S, SparedError, translated
+from monkeycode_lsp.engines.remote.http.failures import CONNECT_S, GoneError, SparedError, translated
 from monkeycode_lsp.engines.remote.http.http1 import Connection
 from monkeycode_lsp.engines.remote.http.network import Network, Route
 from monkeycode_lsp.engines.remote.http.reply import Reply, Response
@@ -33,8 +33,6 @@ _MAX_IDLE = 16
 """Connections that are kept for later."""
 _SAFE = "/%:@!$&'()*+,;=~-._?"
 _NOT_IN_HTTP2 = frozenset({b"host", b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"upgrade"})
-
-_BROKEN_OFF = (httpcore.RemoteProtocolError, httpcore.ReadError, httpcore.WriteError)
 
 _PERHAPS = "If it asks who you are, set `clientCert` of the endpoint in `remote.endpoints`."
 """Many servers end the connection without a word when they miss a certificate."""
@@ -84,7 +82,7 @@ class Transport:
             connection, is_doubtful = await self._connection()
             try:
                 response = await self._ask(connection, path, body)
-            except _BROKEN_OFF as exc:
+            except (GoneError, SparedError) as exc:
                 if not is_doubtful and not isinstance(exc, SparedError):
                     self._breaks_off = True
                     raise

@@ -8,8 +8,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+import msgspec
+
 from monkeycode_lsp.domain import Chunk, Prompt
 from monkeycode_lsp.engines.remote.pool.admission import Place
+from monkeycode_lsp.engines.remote.pool.member import Member
 from monkeycode_lsp.errors import EngineError, EngineRefusedError, StreamBrokenError
 
 
@@ -21,7 +24,7 @@ class Attempt:
     def __init__(self, place: Place, prompt: Prompt, clock: Callable[[], float]) -> None:
         self.member = place.member
         self.error: EngineError | None = None
-        self.stream = place.member.server.stream(prompt)
+        self.stream = place.member.server.stream(_addressed(prompt, place.member))
         self._place = place
         self._clock = clock
 
@@ -100,6 +103,13 @@ class Races:
         self._closing.add(closing)
         closing.add_done_callback(self._closing.discard)
         return closing
+
+
+def _addressed(prompt: Prompt, member: Member) -> Prompt:
+    """By the member's own name of the model: it may find out only now that another one is there, and refuses the prompt then."""
+    if not prompt.model or member.model is None:
+        return prompt
+    return msgspec.structs.replace(prompt, model=member.model.fingerprint)
 
 
 async def _closed(task: asyncio.Task[Chunk], attempt: Attempt) -> None:

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from monkeycode_lsp.domain import Priority
 from monkeycode_lsp.engines.remote.pool import admission
 from monkeycode_lsp.engines.remote.pool.admission import Admission, Place, Request
+from monkeycode_lsp.engines.remote.pool.attempt import Attempt
+from monkeycode_lsp.engines.remote.pool.member import Member
 from monkeycode_lsp.errors import EngineBusyError, EngineUnavailableError
 from tests.unit.engines.remote import asking, members
 from tests.unit.engines.remote.members import Clock
@@ -175,6 +177,66 @@ async def test_a_member_that_comes_back_takes_those_who_wait() -> None:
     b.came_back()
     line.changed()
     assert (await waiting).member is b
+
+
+async def test_who_cannot_be_served_holds_up_nobody_who_waits_for_other_members() -> None:
+    a, b = (members.member(members.FakeServer(name)) for name in "ab")
+    line = queue(Clock())
+    places = [line.take(Request([member])) for member in (a, b)]
+    first, second = (asyncio.create_task(line.wait(Request([member]), line._clock() + LONGEST_S)) for member in (a, b))
+    await asyncio.sleep(0)
+    for place, waiting, member in zip(reversed(places), (second, first), (b, a), strict=True):
+        assert place is not None
+        assert not waiting.done()
+        place.release()
+        given = await asyncio.wait_for(waiting, 5)
+        assert given.member is member
+    assert len(line) == 0
+
+
+async def test_who_may_have_the_last_place_is_served_before_one_ahead_of_him_who_may_not() -> None:
+    clock, member = Clock(), members.member(members.FakeServer())
+    line, serving = queue(clock, limit=2), [member]
+    kept, place = line.take(Request(serving)), line.take(Request(serving))
+    assert kept is not None
+    assert place is not None
+    tasks = []
+    for request, after_s in ((Request(serving, BATCH), 0.0), (Request(serving, expected_s=1e6), 5.5)):
+        clock.now += after_s
+        tasks.append(asyncio.create_task(line.wait(request, clock.now + LONGEST_S)))
+        await asyncio.sleep(0)
+    place.release()
+    urgent = await asyncio.wait_for(tasks[1], 5)
+    assert not tasks[0].done()
+    kept.release()  # one place is taken, the last one is free
+    assert (len(line), member.n_asked) == (1, 1)
+    urgent.release()
+    (await asyncio.wait_for(tasks[0], 5)).release()
+    assert member.n_asked == 0
+
+
+async def test_a_document_leaves_a_server_that_said_nothing_for_long() -> None:
+    clock = Clock()
+    servers = [members.FakeServer(name) for name in "ab"]
+    a, b = (members.member(server, clock=clock) for server in servers)
+    line = queue(clock)
+    request = Request([a, b], session="s")
+    for server in servers:
+        server.hold()
+
+    async def given_up_after(seconds: float) -> Member:
+        place = line.take(request)
+        assert place is not None
+        waiting = asyncio.create_task(Attempt(place, asking.fim(), clock).first())
+        await asyncio.sleep(0)
+        clock.now += seconds
+        waiting.cancel()
+        await asyncio.wait({waiting})
+        return place.member
+
+    assert [await given_up_after(seconds) for seconds in (0.1, 0.1, 60.0)] == [a, a, a]
+    assert await given_up_after(0.1) is b
+    assert (a.n_asked, b.n_asked) == (0, 0)
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from monkeycode_lsp.engines.remote import address
-from monkeycode_lsp.engines.remote.http.names import Names
 from monkeycode_lsp.engines.remote.http.http1 import Connection
+from monkeycode_lsp.engines.remote.http.names import Names
 from monkeycode_lsp.engines.remote.http.transport import Transport
 from tests.servers import BlackHole, CompletionServer, Exchange, Script, hold, reply
 

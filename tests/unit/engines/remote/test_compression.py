@@ -18,6 +18,7 @@ from monkeycode_lsp.engines.remote.http.unpacking import Unpacking
 from monkeycode_lsp.errors import EngineUnavailableError, StreamBrokenError
 from tests.servers import DONE, CompletionServer, Exchange, choice, event
 from tests.unit.engines.remote import asking
+from tests.unit.engines.remote.heartbeat import Heartbeat
 
 brotli = pytest.importorskip("brotli")
 zstandard = pytest.importorskip("zstandard")
@@ -133,6 +134,57 @@ async def test_a_body_that_swells_is_read_no_further_than_we_hold(name: str) -> 
         assert MAX_BODY_BYTES < len(await answer.body()) < 12 * MAX_BODY_BYTES
         await answer.aclose()
         await transport.aclose()
+
+
+BOMBS = {
+    "comments": b": hi\n\n" * 7_000_000,
+    "blank lines": b"\n" * 50_000_000,
+    "no choices": b'data: {"choices":[]}\n\n' * 1_000_000,
+    "nothing": b"data: null\n\n" * 2_000_000,
+}
+
+
+@pytest.mark.parametrize("kind", BOMBS)
+async def test_a_stream_that_swells_keeps_nobody_waiting(kind: str) -> None:
+    bomb = gzip.compress(BOMBS[kind])
+
+    async def script(exchange: Exchange) -> None:
+        await exchange.respond(200, bomb, "text/event-stream", content_encoding="gzip")
+
+    async with (
+        CompletionServer(script) as server,
+        asking.engine(server.url, api="openai", remote={"retries": 0}) as engine,
+        Heartbeat() as heart,
+    ):
+        with pytest.raises(StreamBrokenError, match="says nothing"):
+            await asyncio.wait_for(asking.answer(engine), 15)
+    assert heart.longest_s < 0.25
+
+
+async def test_what_unpacks_to_nothing_again_and_again_ends_with_the_patience() -> None:
+    bomb = gzip.compress(gzip.compress(b"") * 2_000_000)
+
+    async def script(exchange: Exchange) -> None:
+        await exchange.head(content_encoding="gzip, gzip", length=len(bomb))
+        await exchange.raw(bomb)
+
+    settings = {"retries": 0, "timeout_ms": 300}
+    async with CompletionServer(script) as server, asking.engine(server.url, api="openai", remote=settings) as engine:
+        async with Heartbeat() as heart:
+            with pytest.raises(EngineUnavailableError, match="did not begin"):
+                await asyncio.wait_for(asking.answer(engine), 15)
+        assert heart.longest_s < 0.25
+
+
+async def test_a_coding_may_stand_in_several_headers() -> None:
+    body = gzip.compress(gzip.compress(event(choice("ok", "stop")) + DONE))
+
+    async def script(exchange: Exchange) -> None:
+        twice = b"Content-Encoding: gzip\r\n" * 2
+        await exchange.raw(b"HTTP/1.1 200 OK\r\n" + twice + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+
+    async with CompletionServer(script) as server, asking.engine(server.url, api="openai") as engine:
+        assert await asking.answer(engine) == "ok"
 
 
 async def test_a_compressed_refusal_is_understood() -> None:

@@ -15,11 +15,12 @@ import pytest
 from monkeycode_lsp.engines.remote import address
 from monkeycode_lsp.engines.remote.http import tls
 from monkeycode_lsp.engines.remote.http.transport import Transport
-from monkeycode_lsp.errors import EngineUnavailableError, StreamBrokenError
+from monkeycode_lsp.errors import EngineBusyError, EngineUnavailableError, StreamBrokenError
 from tests import servers
 from tests.certificates import Authority
 from tests.http2_server import Asked, Http2Server, Script, hold, reply
 from tests.unit.engines.remote import asking
+from tests.unit.engines.remote.heartbeat import Heartbeat
 
 CLOSED_WITHIN_S = 0.2
 PATH = "/v1/completions"
@@ -371,3 +372,36 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "h2", None)
     with pytest.raises(EngineUnavailableError, match="pip install h2"):
         Transport(address.parse("https://h"), {}, http2=True, environ={})
+
+
+async def test_a_server_that_takes_no_stream_is_said_to_be_busy_and_not_connected_to_again_and_again(connected) -> None:
+    server, transport = await connected(reply(b"ok"), max_streams=0)
+    for _ in range(3):
+        with pytest.raises(EngineBusyError, match=r"remote\.http2"):
+            await ask(transport)
+    assert len(server.connections) == 1
+
+
+FLOODS = {
+    "settings": b"\0\0\0\x04\0\0\0\0\0",
+    "pings": b"\0\0\x08\x06\0\0\0\0\x0012345678",
+    "priorities": b"\0\0\x05\x02\0\0\0\0\x01\0\0\0\0\x01",
+    "windows": b"\0\0\x04\x08\0\0\0\0\0\0\0\0\x01",
+    "empty data": b"\0\0\0\0\0\0\0\0\x01",
+}
+
+
+@pytest.mark.parametrize("kind", FLOODS)
+async def test_a_flood_of_frames_that_bring_nothing_keeps_nobody_waiting_and_has_an_end(connected, kind: str) -> None:
+    async def script(asked: Asked) -> None:
+        asked.head()
+        await asked.send(b"a")
+        asked.connection.transport.write(FLOODS[kind] * 60_000)
+        await asked.hold()
+
+    _, transport = await connected(script, reply(b"ok"))
+    async with Heartbeat() as heart:
+        with pytest.raises(StreamBrokenError):
+            await asyncio.wait_for(ask(transport), 15)
+    assert heart.longest_s < 0.25
+    assert await ask(transport) == b"ok"

@@ -59,6 +59,23 @@ def test_a_busy_server_that_says_nothing_is_asked_once_more_soon_and_then_left_t
     assert wait_s(BUSY, rest_s=0.5) is None
 
 
+@pytest.mark.parametrize(
+    ("drawn", "n_waits", "seconds"),
+    [(0.5, 0, 0.05), (1.0, 0, 0.1), (0.25, 1, 0.05), (1.0, 1, 0.2), (1.0, 3, 0.8), (0.5, 4, 0.8), (1.0, 5, 2.0), (0.5, 20, 1.0)],
+)
+def test_the_blind_wait_is_drawn_and_its_range_doubles_with_each_wait_up_to_the_longest(drawn: float, n_waits: int, seconds: float) -> None:
+    assert wait_s(BUSY, drawn=drawn, n_waits=n_waits) == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize(
+    ("drawn", "rest_s", "seconds"), [(0.0, 3.0, 3.0), (0.5, 3.0, 3.15), (1.0, 3.0, 3.3), (0.0, 0.0, 0.1), (1.0, 0.0, 0.11)]
+)
+@pytest.mark.parametrize("n_waits", [0, 3])
+def test_those_who_were_told_the_same_time_come_back_a_little_apart(drawn: float, rest_s: float, seconds: float, n_waits: int) -> None:
+    told = EngineBusyError("busy", retry_after_s=rest_s)
+    assert wait_s(told, drawn=drawn, rest_s=rest_s, n_waits=n_waits) == pytest.approx(seconds)
+
+
 @given(st.floats(0, 1), st.integers(0, 20), st.floats(0.01, 60))
 def test_the_blind_wait_is_drawn_from_a_range_that_doubles_and_ends(drawn: float, n_waits: int, left_s: float) -> None:
     seconds = wait_s(BUSY, drawn=drawn, n_waits=n_waits, left_s=left_s)

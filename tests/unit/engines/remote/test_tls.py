@@ -56,6 +56,10 @@ async def test_the_users_own_authority_is_trusted_for_every_name_of_the_certific
         assert await asked(authority.server, tls.Trust((str(authority.ca_file),)), host=host) == 200
 
 
+async def test_a_name_with_a_dot_at_its_end_is_the_same_name(authority: Authority) -> None:
+    assert await asked(authority.server, tls.Trust((str(authority.ca_file),)), host="localhost.") == 200
+
+
 async def test_an_unknown_authority_is_refused_with_the_setting(authority: Authority) -> None:
     message = await refused(authority.server, tls.Trust())
     assert "not trusted" in message

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
+import ssl
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 
 from monkeycode_lsp.engines.remote import address
 from monkeycode_lsp.engines.remote.http import proxy, tls
+from monkeycode_lsp.engines.remote.http.names import Names
+from monkeycode_lsp.engines.remote.http.network import Network, Route
 from monkeycode_lsp.engines.remote.http.transport import Transport
+from monkeycode_lsp.engines.remote.http.wires import Wire
 from monkeycode_lsp.errors import EngineUnavailableError
 from tests.certificates import Authority
 from tests.http2_server import Http2Server
@@ -164,6 +169,13 @@ PROXIES = {
         ("http://127.3.2.1", None),
         ("http://[::1]:80", None),
         ("https://a.localhost", None),
+        ("http://127.1", None),
+        ("http://2130706433", None),
+        ("http://[::ffff:127.0.0.1]:91", None),
+        ("http://ip6-localhost", None),
+        ("http://localhost.localdomain.", None),
+        ("http://[fe80::2%25eth0]:91", None),
+        ("http://[fec0::2]", proxy.Proxy("p", 1)),
     ],
 )
 def test_the_proxy_follows_the_environment_but_this_machine_is_reached_directly(url: str, via: proxy.Proxy | None) -> None:
@@ -199,3 +211,64 @@ def test_a_proxys_password_is_not_shown_with_it() -> None:
     assert chosen is not None
     assert chosen.authorization == "Basic bWU6aHVudGVyMg=="
     assert repr(chosen) == str(chosen) == "<proxy p:1>"
+
+
+async def through(host: str, look_up: Callable[[str], list[str]]) -> list[str]:
+    """What the proxy is asked for on the way to `host`, which really is this machine."""
+    async with CompletionServer() as server, Proxy(server.port) as via:
+        route = Route(host, server.port, via=proxy.Proxy("127.0.0.1", via.port))
+        network = Network(route, within_s=5, names=Names(look_up))
+        wires = [await network.open() for _ in range(2)]
+        for wire in wires:
+            peer = wire.get_extra_info("peername")[1]
+            assert peer == (via.port if network.via else server.port)
+            wire.abort()
+        network.close()
+        return ["proxy" if network.via else "direct"]
+
+
+def unknown(host: str) -> list[str]:
+    raise OSError(host)
+
+
+async def test_a_name_of_this_machine_is_reached_directly_and_every_other_through_the_proxy() -> None:
+    assert await through("alias.example", lambda _: ["127.0.0.1"]) == ["direct"]
+    assert await through("both.example", lambda host: ["127.0.0.1", "127.1.1.1"] if host == "both.example" else []) == ["direct"]
+    assert await through("elsewhere.example", lambda host: ["192.0.2.1"] if host != "127.0.0.1" else [host]) == ["proxy"]
+    assert await through("half.example", lambda host: ["127.0.0.1", "192.0.2.1"] if host == "half.example" else [host]) == ["proxy"]
+    assert await through("only-the-proxy-knows.example", unknown) == ["proxy"]
+
+
+async def test_this_machines_own_name_is_never_given_to_a_proxy() -> None:
+    async with CompletionServer(reply("ok")) as server, Proxy(server.port) as via:
+        try:
+            numbers = await Names().resolve(socket.gethostname())
+        except OSError:
+            pytest.skip("this machine does not know its own name")
+        if not any(number.startswith("127.") for number in numbers):
+            pytest.skip("its name leads to another interface than the one that the server is on")
+        assert b"ok" in (await asked(f"http://{socket.gethostname()}:{server.port}", {"HTTP_PROXY": via.url}))[0]
+        assert via.asked == []
+
+
+async def test_what_a_proxy_says_beyond_its_answer_never_passes_for_the_server(authority: Authority) -> None:
+    surplus = b"HTTP/1.1 200 OK\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"
+    async with Proxy(1, answer=surplus) as via:
+        assert "does not answer as one" in await refused("https://models.example", {"HTTPS_PROXY": via.url}, ca_file=authority.ca_file)
+
+
+async def test_what_was_said_in_the_clear_is_not_read_as_if_it_came_encrypted() -> None:
+    async def speak(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"evil")
+        await done.wait()
+        writer.close()
+
+    done = asyncio.Event()
+    server = await asyncio.start_server(speak, "127.0.0.1", 0)
+    _, wire = await asyncio.get_running_loop().create_connection(Wire, "127.0.0.1", server.sockets[0].getsockname()[1])
+    assert await asyncio.wait_for(wire.read(1), 5) == b"e"
+    with pytest.raises(ConnectionResetError):
+        await wire.secure(ssl.create_default_context(), "h", 1)
+    wire.abort()
+    done.set()
+    server.close()
