@@ -79,7 +79,7 @@ def start_logging(level: str) -> None:
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     ours = logging.getLogger("monkeycode_lsp")
     ours.setLevel(logging.getLevelNamesMapping().get(level.upper(), logging.INFO))
-    for name in ("pygls", "httpx", "httpcore", "httpcore2", "hpack", "websockets", "asyncio"):
+    for name in ("pygls", "httpx", "httpcore", "hpack", "websockets", "asyncio"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
 
 

@@ -11,13 +11,15 @@ import json
 import logging
 from functools import cache
 
-import httpcore2 as httpcore
 from lsprotocol import types as lsp
 from pygls.lsp.server import LanguageServer
 
+from monkeycode_lsp.engines.remote import address
+from monkeycode_lsp.engines.remote.http.transport import Transport
+
 logging.disable(logging.CRITICAL)
 server = LanguageServer("floor", "0")
-client: list[httpcore.AsyncConnectionPool] = []
+client: list[Transport] = []
 
 
 @cache
@@ -38,21 +40,19 @@ async def complete(ls: LanguageServer, params: lsp.InlineCompletionParams) -> ls
     prompt = f"<|fim_prefix|>{source[max(0, at - 3000) : at]}<|fim_suffix|>{source[at : at + 800]}<|fim_middle|>"
     await asyncio.sleep(chosen().debounce_ms / 1e3)
     if not client:
-        client.append(httpcore.AsyncConnectionPool())
+        client.append(Transport(address.parse(chosen().url), {"content-type": "application/json"}, environ={}))
     text = ""
     body = json.dumps({"prompt": prompt, "max_tokens": 96, "temperature": 0, "stream": True}).encode()
-    headers: dict[bytes | str, bytes | str] = {
-        "host": chosen().url.rpartition("/")[2],
-        "content-type": "application/json",
-        "content-length": str(len(body)),
-    }
-    async with client[0].stream("POST", f"{chosen().url}/v1/completions", headers=headers, content=body) as response:
-        rest = b""
-        async for piece in response.aiter_stream():
+    reply = await client[0].send("/v1/completions", body)
+    rest = b""
+    try:
+        async for piece in reply.pieces():
             *lines, rest = (rest + piece).split(b"\n")
             for line in lines:
                 if line.startswith(b"data: ") and line != b"data: [DONE]":
                     text += json.loads(line[6:])["choices"][0]["text"]
+    finally:
+        await reply.aclose()
     return lsp.InlineCompletionList([lsp.InlineCompletionItem(insert_text=text, range=lsp.Range(params.position, params.position))])
 
 

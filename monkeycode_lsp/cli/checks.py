@@ -24,7 +24,7 @@ from monkeycode_lsp.engines.local.engine import find_model, no_runtime
 from monkeycode_lsp.errors import MonkeyCodeError
 from monkeycode_lsp.models import build, hardware
 
-_PACKAGES = ("pygls", "lsprotocol", "msgspec", "httpcore2", "httpx", "h2", "websockets")
+_PACKAGES = ("pygls", "lsprotocol", "msgspec", "httpx", "h11", "h2", "websockets")
 
 
 class Checked(msgspec.Struct, frozen=True):

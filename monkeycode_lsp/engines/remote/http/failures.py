@@ -9,12 +9,11 @@ import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import httpcore2 as httpcore
-
+from monkeycode_lsp.engines.remote.http import faults
 from monkeycode_lsp.errors import EngineBusyError, EngineError, EngineUnavailableError, StreamBrokenError
 
 
-class GoneError(httpcore.RemoteProtocolError):
+class GoneError(faults.RemoteProtocolError):
     """The connection ended before anything of an answer came."""
 
 
@@ -22,7 +21,7 @@ class UnheardError(GoneError):
     """A connection ended on which the server has never said anything."""
 
 
-class SparedError(httpcore.RemoteProtocolError):
+class SparedError(faults.RemoteProtocolError):
     """The request was not sent, or the server says that it has not begun it: it can be asked again."""
 
 
@@ -37,34 +36,34 @@ _PROXY_WANTS_PASSWORD = 407
 
 @contextmanager
 def translated(base: str, *, perhaps: str = "") -> Iterator[None]:
-    """Errors of httpcore as ours; `perhaps`: what may mend it where the server has never said anything."""
+    """Faults as errors of ours; `perhaps`: what may mend it where the server has never said anything."""
     try:
         yield
-    except httpcore.LocalProtocolError:  # its text may hold a header's value, which may be a key
+    except faults.LocalProtocolError:  # its text may hold a header's value, which may be a key
         raise EngineUnavailableError(
             f"A request to {base} cannot be written.",
             remedy="Check `headers`, `apiKey` and `url` in `remote.endpoints` for odd characters.",
         ) from None
-    except httpcore.ConnectionNotAvailable as exc:
+    except faults.NotAvailableError as exc:
         raise EngineBusyError(f"The server at {base} takes no request over HTTP/2 now.", remedy="Or switch `remote.http2` off.") from exc
-    except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException, httpcore.ProxyError) as exc:
+    except (faults.NetworkError, faults.ProtocolError, faults.ConnectTimeoutError, faults.ProxyError) as exc:
         raise _ours(exc, base, perhaps) from exc
-    except (httpcore.UnsupportedProtocol, UnicodeError) as exc:
+    except UnicodeError as exc:
         raise EngineUnavailableError(f"The address {base} cannot be used.", remedy="Correct `url` in `remote.endpoints`.") from exc
 
 
 def _ours(exc: Exception, base: str, perhaps: str) -> EngineError:
     refused = _tls(exc)
-    if isinstance(exc, httpcore.ProxyError):
+    if isinstance(exc, faults.ProxyError):
         return _by_proxy(exc, base)
     if refused is not None and refused.reason in _WANT_OURS | _REFUSE_OURS:
         return _identity(refused, base)
-    if isinstance(exc, httpcore.ConnectError | httpcore.ConnectTimeout):
+    if isinstance(exc, faults.ConnectError | faults.ConnectTimeoutError):
         return _not_connected(exc, refused, base)
     return StreamBrokenError(f"The server at {base} broke the connection off.", remedy=perhaps if isinstance(exc, UnheardError) else "")
 
 
-def _by_proxy(exc: httpcore.ProxyError, base: str) -> EngineError:
+def _by_proxy(exc: faults.ProxyError, base: str) -> EngineError:
     remedy = "Check HTTPS_PROXY, HTTP_PROXY and NO_PROXY."
     if exc.args == (_PROXY_WANTS_PASSWORD,):
         return EngineUnavailableError(f"The proxy on the way to {base} wants another user name or password.", remedy=remedy)
@@ -87,7 +86,7 @@ def _identity(refused: ssl.SSLError, base: str) -> EngineError:
 def _not_connected(exc: Exception, refused: ssl.SSLError | None, base: str) -> EngineError:
     if isinstance(refused, ssl.SSLCertVerificationError):
         return _untrusted(refused, base)
-    if isinstance(exc, httpcore.ConnectTimeout):
+    if isinstance(exc, faults.ConnectTimeoutError):
         return EngineUnavailableError(
             f"{base} cannot be reached: no connection after {CONNECT_S:g} seconds.",
             remedy="Check the network, and `url` in `remote.endpoints`.",

@@ -10,8 +10,8 @@ from collections.abc import AsyncGenerator
 from time import monotonic
 
 import h11
-import httpcore2 as httpcore
 
+from monkeycode_lsp.engines.remote.http import faults
 from monkeycode_lsp.engines.remote.http.failures import GoneError, SparedError, UnheardError
 from monkeycode_lsp.engines.remote.http.wires import Wire
 
@@ -73,7 +73,7 @@ class Connection:
             try:
                 event = self._h11.next_event()
             except h11.RemoteProtocolError as exc:
-                raise httpcore.RemoteProtocolError from exc
+                raise faults.RemoteProtocolError from exc
             if event is not h11.NEED_DATA:
                 return event  # type: ignore[return-value]  # a sentinel is a type of its own that does not narrow
             self._h11.receive_data(await self._read())
@@ -95,20 +95,20 @@ class Connection:
             events.insert(0, h11.Request(method=method, target=target, headers=headers))
             return b"".join(self._h11.send(event) or b"" for event in (*events, h11.EndOfMessage()))
         except h11.LocalProtocolError:  # its text may hold a header's value
-            raise httpcore.LocalProtocolError from None
+            raise faults.LocalProtocolError from None
 
     async def _head(self) -> h11.Response:
         for _ in range(_MAX_HINTS):
             event = await self.event()
             if isinstance(event, h11.Response):
                 return event
-        raise httpcore.RemoteProtocolError
+        raise faults.RemoteProtocolError
 
     async def _read(self) -> bytes:
         is_unanswered = self._h11.their_state in {h11.IDLE, h11.SEND_RESPONSE} and not self._h11.trailing_data[0]
         try:
             data = await self.wire.read(_PIECE)
-        except httpcore.ReadError as exc:
+        except faults.ReadError as exc:
             if is_unanswered:
                 raise self._gone(*exc.args) from exc
             raise

@@ -18,9 +18,9 @@ import h2.connection
 import h2.events
 import h2.exceptions
 import h2.settings
-import httpcore2 as httpcore
 from h2.errors import ErrorCodes
 
+from monkeycode_lsp.engines.remote.http import faults
 from monkeycode_lsp.engines.remote.http.failures import GoneError, SparedError, UnheardError
 from monkeycode_lsp.engines.remote.http.http1 import IDLE_S
 from monkeycode_lsp.engines.remote.http.turns import Turn
@@ -44,7 +44,7 @@ Headers = list[tuple[bytes, bytes]]
 
 
 class Stream:
-    """One request and its answer: httpcore's response, by another way.
+    """One request and its answer: what `http1.Exchange` is, by another way.
 
     The mutable state is what has arrived; it changes in its session's reader, `aiter_stream` and `aclose`.
     """
@@ -82,7 +82,7 @@ class Stream:
             if self.error is not None:
                 raise self.error
             if self.over:
-                raise httpcore.RemoteProtocolError
+                raise faults.RemoteProtocolError
             await self.news()
 
     async def news(self) -> None:
@@ -174,9 +174,9 @@ class Session:
         except BaseException as exc:
             self.drop(stream)
             if isinstance(exc, h2.exceptions.TooManyStreamsError | h2.exceptions.NoAvailableStreamIDError):
-                raise httpcore.ConnectionNotAvailable from exc
+                raise faults.NotAvailableError from exc
             if isinstance(exc, h2.exceptions.ProtocolError):
-                raise httpcore.LocalProtocolError from exc
+                raise faults.LocalProtocolError from exc
             raise
         self._served = True
         return stream
@@ -194,7 +194,7 @@ class Session:
         self.used_at = monotonic()
         unread, stream.data = sum(n_counted for _, n_counted in stream.data), deque()
         was_over = stream.over
-        stream.end(httpcore.RemoteProtocolError())
+        stream.end(faults.RemoteProtocolError())
         if self.over:
             return
         self.taken(stream, unread)
@@ -236,7 +236,7 @@ class Session:
     # What the server sends
 
     async def _read(self) -> None:
-        error: Exception = httpcore.RemoteProtocolError()
+        error: Exception = faults.RemoteProtocolError()
         turn = Turn()
         try:
             while data := await self.wire.read(_PIECE):
@@ -245,7 +245,7 @@ class Session:
                     await turn.end()
                 self._flush()
             error = self._gone()
-        except httpcore.NetworkError as exc:
+        except faults.NetworkError as exc:
             error = self._gone(*exc.args)
         except (h2.exceptions.H2Error, ValueError, IndexError) as exc:  # what it sent is not HTTP/2
             error.__cause__ = exc
@@ -311,4 +311,4 @@ class Session:
         elif isinstance(event, h2.events.StreamEnded):
             stream.end()
         elif isinstance(event, h2.events.StreamReset):
-            stream.end(SparedError() if event.error_code == ErrorCodes.REFUSED_STREAM else httpcore.RemoteProtocolError())
+            stream.end(SparedError() if event.error_code == ErrorCodes.REFUSED_STREAM else faults.RemoteProtocolError())

@@ -10,9 +10,9 @@ import asyncio
 import ssl
 
 import h11
-import httpcore2 as httpcore
 import msgspec
 
+from monkeycode_lsp.engines.remote.http import faults
 from monkeycode_lsp.engines.remote.http.names import Names, is_here
 from monkeycode_lsp.engines.remote.http.proxy import Proxy
 from monkeycode_lsp.engines.remote.http.wires import Wire
@@ -58,7 +58,7 @@ class Network:
         return self._route.via
 
     async def open(self) -> Wire:
-        """A new wire.  Raises httpcore's errors for what does not connect."""
+        """A new wire.  Raises a `Fault` for what does not connect."""
         await self._settle()
         route, wire = self._route, None
         try:
@@ -72,9 +72,9 @@ class Network:
             if wire is not None:
                 wire.abort()
             if isinstance(exc, TimeoutError):
-                raise (httpcore.ConnectTimeout if route.via is None else httpcore.ProxyError) from exc
+                raise (faults.ConnectTimeoutError if route.via is None else faults.ProxyError) from exc
             if isinstance(exc, OSError | ValueError):
-                raise httpcore.ConnectError from exc
+                raise faults.ConnectError from exc
             raise
         return wire
 
@@ -102,7 +102,7 @@ class Network:
             return await _first(await self._names.resolve(host), port)
         except OSError as exc:
             if via is not None and not isinstance(exc, TimeoutError):
-                raise httpcore.ProxyError from exc
+                raise faults.ProxyError from exc
             raise
 
     async def _pass(self, wire: Wire, via: Proxy) -> None:
@@ -111,7 +111,7 @@ class Network:
             try:
                 await wire.secure(self._route.via_context, via.host, self._within_s)
             except (OSError, ValueError) as exc:
-                raise httpcore.ProxyError from exc
+                raise faults.ProxyError from exc
         if self._route.context is not None:
             await _tunnel(wire, self._route, via.authorization)
 
@@ -126,13 +126,13 @@ async def _tunnel(wire: Wire, route: Route, authorization: str) -> None:
         while (reply := http.next_event()) is h11.NEED_DATA or isinstance(reply, h11.InformationalResponse):
             if reply is h11.NEED_DATA:
                 http.receive_data(await wire.read(_PIECE))
-    except (h11.ProtocolError, httpcore.NetworkError, UnicodeError) as exc:
-        raise httpcore.ProxyError from exc
+    except (h11.ProtocolError, faults.NetworkError, UnicodeError) as exc:
+        raise faults.ProxyError from exc
     status = reply.status_code if isinstance(reply, h11.Response) else 0
     if status not in range(200, 300):
-        raise httpcore.ProxyError(status)
+        raise faults.ProxyError(status)
     if http.trailing_data[0]:  # nobody has asked the server anything yet
-        raise httpcore.ProxyError
+        raise faults.ProxyError
 
 
 async def _first(numbers: list[str], port: int) -> Wire:

@@ -12,10 +12,8 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
-import httpcore2 as httpcore
-
 from monkeycode_lsp.engines.remote.address import Address
-from monkeycode_lsp.engines.remote.http import proxy, tls
+from monkeycode_lsp.engines.remote.http import faults, proxy, tls
 from monkeycode_lsp.engines.remote.http.failures import CONNECT_S, GoneError, SparedError, translated
 from monkeycode_lsp.engines.remote.http.http1 import Connection
 from monkeycode_lsp.engines.remote.http.network import Network, Route
@@ -173,7 +171,7 @@ class Transport:
             await self._tidy()
             found = next((session for session in self._sessions if session.has_room), None)
             if found is None and any(session.is_shut for session in self._sessions):
-                raise httpcore.ConnectionNotAvailable
+                raise faults.NotAvailableError
             if found is None and self._http2:
                 wire = await self._network.open()
                 if tls.speaks_http2(wire.get_extra_info("ssl_object")):
@@ -204,7 +202,7 @@ class Transport:
         try:
             if (not self._http2 or await self._session() is None) and not any(kept.idle for kept in self._connections):
                 self._keep(await self._network.open())
-        except (httpcore.NetworkError, httpcore.TimeoutException, httpcore.ProxyError, httpcore.ConnectionNotAvailable):
+        except (faults.NetworkError, faults.ConnectTimeoutError, faults.ProxyError, faults.NotAvailableError):
             pass  # the request that follows will tell
 
     async def _forget_idle(self) -> None:
@@ -239,7 +237,7 @@ async def _within(settled: Coroutine[Any, Any, None], limit_s: float) -> None:
         async with asyncio.timeout(limit_s):
             await settled
     except TimeoutError:
-        raise httpcore.ConnectTimeout from None
+        raise faults.ConnectTimeoutError from None
 
 
 def _demand_h2() -> None:

@@ -10,7 +10,7 @@ import ssl
 from time import monotonic
 from typing import Any
 
-import httpcore2 as httpcore
+from monkeycode_lsp.engines.remote.http import faults
 
 _MUCH = 1_048_576
 """Bytes that may lie here unread before the sender is made to wait."""
@@ -51,7 +51,7 @@ class Wire(asyncio.Protocol):
         """What has arrived; empty at the end."""
         while not self._buffer:
             if self._error is not None:
-                raise httpcore.ReadError(self._error)
+                raise faults.ReadError(self._error)
             if self.over:
                 return b""
             self._reader = asyncio.get_running_loop().create_future()
@@ -68,7 +68,7 @@ class Wire(asyncio.Protocol):
     def put(self, data: bytes) -> None:
         """Hand `data` over without waiting for room."""
         if self.over or self._transport is None:
-            raise httpcore.WriteError
+            raise faults.WriteError
         if data:
             self._transport.write(data)
 

@@ -8,11 +8,10 @@ import threading
 import traceback
 from pathlib import Path
 
-import httpcore2 as httpcore
 import pytest
 
 from monkeycode_lsp import config
-from monkeycode_lsp.engines.remote.http import failures, headers, keys
+from monkeycode_lsp.engines.remote.http import failures, faults, headers, keys
 from monkeycode_lsp.errors import EngineUnavailableError
 from tests.servers import CompletionServer
 from tests.unit.engines.remote import asking
@@ -153,7 +152,7 @@ async def test_headers_that_cannot_be_written_are_named_and_never_shown(endpoint
 
 def test_what_a_library_says_about_a_request_is_not_repeated() -> None:
     with pytest.raises(EngineUnavailableError) as caught, failures.translated("http://h"):
-        raise httpcore.LocalProtocolError(f"Illegal header value {SECRET!r}")
+        raise faults.LocalProtocolError(f"Illegal header value {SECRET!r}")
     assert SECRET not in "".join(traceback.format_exception(caught.value))
 
 
