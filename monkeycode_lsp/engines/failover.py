@@ -41,7 +41,7 @@ class Failover:
 
     # The mutable state: the stand-in while there is one and the model that it serves, the names of all models that ever stood in,
     # why the endpoints are out of use, the task that looks at them, the one that lets the stand-in go when its time has come,
-    # those that close it, when somebody asked last, and until when nothing could stand in.
+    # those that close it, its running answers, when somebody asked last, until when nothing could stand in, and whether it is closed.
 
     def __init__(self, first: Reachable, stand_in: Callable[[], Engine], *, notify: Callable[[str], None]) -> None:
         """`stand_in` makes the other engine; it may block, and raises what is missing for it."""
@@ -57,6 +57,10 @@ class Failover:
         self._closing: set[asyncio.Task[None]] = set()
         self._used = 0.0
         self._alone_until = 0.0
+        self._n_standing = 0
+        self._at_rest = asyncio.Event()
+        self._at_rest.set()
+        self._is_closed = False
 
     async def ready(self) -> Model:
         """See `Engine.ready`."""
@@ -73,13 +77,14 @@ class Failover:
         """See `Engine.stream`."""
         self._used = clock.now()
         if self._stand_in is not None and self._standing is not None and prompt.model == self._standing.fingerprint:
-            return self._stand_in.stream(prompt)
+            return self._stood_in_for(self._stand_in, prompt)
         if prompt.model in self._stood_in:  # rendered for this machine, it never leaves it
             raise EngineBusyError("The endpoints answer again.", remedy="Ask again.")
         return self._watched(prompt)
 
     async def aclose(self) -> None:
         """See `Engine.aclose`."""
+        self._is_closed = True
         tasks = {task for task in (self._looking, self._leaving) if task is not None}
         for task in tasks:
             task.cancel()
@@ -89,6 +94,18 @@ class Failover:
         if self._stand_in is not None:
             await self._stand_in.aclose()
         await self._closed()
+
+    async def _stood_in_for(self, stand_in: Engine, prompt: Prompt) -> AsyncGenerator[Chunk, None]:
+        self._n_standing += 1
+        self._at_rest.clear()
+        try:
+            async with aclosing(stand_in.stream(prompt)) as chunks:
+                async for chunk in chunks:
+                    yield chunk
+        finally:
+            self._n_standing -= 1
+            if not self._n_standing:
+                self._at_rest.set()
 
     async def _watched(self, prompt: Prompt) -> AsyncGenerator[Chunk, None]:
         try:
@@ -116,6 +133,9 @@ class Failover:
             logger.info("no engine can stand in for the endpoints: %s", exc)
             self._alone_until = clock.now() + USED_S
             self._gone = None
+            if self._looking is not None:  # who asks next tries the endpoints by himself
+                self._looking.cancel()
+                self._looking = None
             raise why from None  # what the user should mend are the endpoints
         if self._standing is None:
             self._notify(f"{why.message} Until that is mended, {model.name} answers on this machine.")
@@ -127,7 +147,7 @@ class Failover:
 
     def _lost(self, why: EngineError) -> None:
         """An answer failed for want of an endpoint: see whether they are really gone."""
-        if self._gone is None and self._looking is None and clock.now() >= self._alone_until:
+        if self._gone is None and self._looking is None and not self._is_closed and clock.now() >= self._alone_until:
             self._looking = asyncio.create_task(self._confirm(why))
 
     async def _confirm(self, why: EngineError) -> None:
@@ -148,7 +168,7 @@ class Failover:
         return self._stand_in is not None
 
     def _look_on(self) -> None:
-        if self._looking is None:
+        if self._looking is None and not self._is_closed:
             self._looking = asyncio.create_task(self._look())
 
     async def _look(self) -> None:
@@ -168,6 +188,7 @@ class Failover:
 
     async def _let_go(self, stand_in: Engine) -> None:
         await asyncio.sleep(KEPT_S)
+        await self._at_rest.wait()
         self._stand_in = self._standing = None
         self._leaving = None
         # In a task of its own: from here on nothing calls it off.

@@ -70,3 +70,9 @@ async def test_it_does_not_for_a_server_that_is_there_and_refuses_us(model):
 def test_settings_that_have_an_option_are_called_by_it(words, meant):
     found = answering.in_options(EngineError(words, remedy=words))
     assert (found.message, found.remedy) == (meant, meant)
+
+
+def test_a_notice_is_told_once_and_not_where_the_failure_says_it_too(capsys):
+    answering.tell(["It only chats.", "Nothing is here.", "It only chats."], besides="Nothing is here. Start it.")
+    told = capsys.readouterr()
+    assert (told.out, told.err) == ("", "It only chats.\n")

@@ -12,7 +12,7 @@ from monkeycode_lsp.domain import Plain, Prompt
 from monkeycode_lsp.engines.failover import KEPT_S, LONGEST_LOOK_S, USED_S, Failover
 from monkeycode_lsp.engines.scripted import Answer, ScriptedEngine
 from monkeycode_lsp.errors import EngineBusyError, EngineUnavailableError, ModelMissingError, StreamBrokenError
-from tests.unit.virtual import on_virtual_time
+from tests.unit.virtual import now, on_virtual_time
 
 GONE = EngineUnavailableError("Nothing answers at http://h.", remedy="Start the server there.")
 
@@ -304,3 +304,55 @@ async def test_nobody_looks_while_nobody_types():
     await asyncio.sleep(LONGEST_LOOK_S + 0.1)
     assert await scene.ask() == "remote"
     await scene.engine.aclose()
+
+
+@on_virtual_time
+async def test_a_stand_in_that_cannot_start_is_tried_again_after_a_minute_and_costs_no_time_meanwhile():
+    scene = Scene(Local(EngineUnavailableError("No runtime.")))
+    scene.endpoints.is_up = False
+    began = now()
+    for _ in range(30):
+        with pytest.raises(EngineUnavailableError, match="Nothing answers"):
+            await scene.ask()
+        await asyncio.sleep(1)
+    assert now() - began == pytest.approx(30)
+    scene.local.error = None
+    await asyncio.sleep(USED_S - 20)
+    for _ in range(2):  # the first one finds out
+        try:
+            said = await scene.ask()
+        except EngineUnavailableError:
+            said = ""
+    assert said == "local"
+    await scene.engine.aclose()
+
+
+@on_virtual_time
+async def test_a_stand_in_is_kept_until_its_last_answer_is_whole():
+    scene = Scene()
+    scene.local._answers = [Answer(chunks=("lo", "cal"), delay_ms=3 * KEPT_S * 1e3)]
+    scene.endpoints.is_up = False
+    model = await scene.engine.ready()
+    prompt = Prompt(segments=(Plain("a"),), prefix="a", suffix="", model=model.fingerprint)
+    async with aclosing(scene.engine.stream(prompt)) as chunks:
+        first = await anext(chunks)
+        scene.endpoints.is_up = True
+        await asyncio.sleep(2 * KEPT_S)
+        assert await scene.ask() == "remote"
+        assert scene.local.n_closed == 0
+        assert first.text + "".join([chunk.text async for chunk in chunks]) == "local"
+    await asyncio.sleep(1)
+    assert scene.local.n_closed == 1
+    await scene.engine.aclose()
+
+
+@on_virtual_time
+async def test_after_its_end_nothing_is_made():
+    scene = Scene()
+    scene.endpoints.is_up = scene.endpoints.knows_it_is_down = False
+    model = await scene.engine.ready()
+    await scene.engine.aclose()
+    with pytest.raises(EngineUnavailableError):
+        await anext(scene.engine.stream(Prompt(segments=(Plain("a"),), prefix="a", suffix="", model=model.fingerprint)))
+    await asyncio.sleep(10)
+    assert scene.n_made == 0
