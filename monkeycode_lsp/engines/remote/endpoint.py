@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from monkeycode_lsp import config, threads
-from monkeycode_lsp.domain import Chunk, Prompt
+from monkeycode_lsp.domain import Chunk, Prompt, Usage
 from monkeycode_lsp.engines.base import Model
 from monkeycode_lsp.engines.remote import address, calls, proofs, refusal
 from monkeycode_lsp.engines.remote.backoff import Backoff
@@ -100,6 +100,8 @@ class Endpoint:
         )
         self._transport: Transport | None = None
         self._limit_tokens: int | None = None
+        self._n_accepted = 0
+        """Tokens of the longest prompt that it has answered: its window is not smaller."""
         self._fingerprints: list[str] = []
         """Of what it was taken for so far, the present one last: a prompt that was made for another one is not for this one."""
         self.backoff = Backoff(time.monotonic)
@@ -205,7 +207,7 @@ class Endpoint:
         self._where = msgspec.structs.replace(self._where, model=identity.model)
         self._note_fingerprint(identity)
         if before is None or before.model != identity.model:
-            self._limit_tokens = None
+            self._limit_tokens, self._n_accepted = None, 0
             self._load(identity)
         return identity
 
@@ -244,11 +246,13 @@ class Endpoint:
                 async for chunk in chunks:
                     begun = True
                     self._pulse.answered()
+                    if chunk.usage is not None:
+                        self._accepted(chunk.usage)
                     self.backoff.succeeded()
                     yield chunk
         except EngineError as exc:
             if isinstance(exc, ContextOverflowError):
-                self._limit_tokens = exc.limit_tokens or self._limit_tokens
+                self._overflowed(exc)
             self._failed(exc, start)
             self._pulse.heard()
             raise
@@ -257,6 +261,15 @@ class Endpoint:
                 self._pulse.given_up()
             if not begun and time.monotonic() - start > SLOW_S:  # perhaps the model is not loaded any more
                 self._load(identity)
+
+    def _overflowed(self, error: ContextOverflowError) -> None:
+        if error.limit_tokens is not None and error.limit_tokens > self._n_accepted:
+            self._limit_tokens = error.limit_tokens
+
+    def _accepted(self, usage: Usage) -> None:
+        self._n_accepted = max(self._n_accepted, (usage.reused or 0) + (usage.read or 0))
+        if self._limit_tokens is not None and self._n_accepted > self._limit_tokens:
+            self._limit_tokens = None  # what we took for its window was something else
 
     async def _ask(self, asked: Prompt, identity: Identity) -> AsyncGenerator[Chunk, None]:
         form: frozenset[str] | None = frozenset()
@@ -301,17 +314,19 @@ class Endpoint:
             reply = await (await self._open()).send(path, dialect.body(built.call, self._terms.without | without))
             if reply.status in _OK:
                 self._terms.works(self._where, is_cut=built.is_cut)
-                answer = Answer(dialect, self._where, stops=asked.stop, restore=built.restore)
+                answer = Answer(dialect, self._where, stops=asked.stop, restore=built.restore, sent=built.call.sent)
                 return _Begun(reply, built.call, answer)
             try:
                 content = await reply.body()
             finally:
                 await reply.aclose()
-            error = refusal.by_status(self._where, reply.status, content, path=path, retry_after=reply.retry_after)
+            error = refusal.by_status(self._where, reply.status, content, path=path, retry_after=reply.retry_after, sent=built.call.sent)
             first = first or error
             if not self._terms.learn(built.call, reply.status, content):
                 self._terms.failed()
-                raise self._doubted(reply.status, content) or self._noted(reply.status, first if reply.status in _NO_SUCH_ROUTE else error)
+                raise self._doubted(built.call, reply.status, content) or self._noted(
+                    reply.status, first if reply.status in _NO_SUCH_ROUTE else error
+                )
 
     # Connections and failures
 
@@ -340,12 +355,12 @@ class Endpoint:
             self.backoff.failed(error)
         return error
 
-    def _doubted(self, status: int, body: bytes) -> EngineError | None:
+    def _doubted(self, call: Call, status: int, body: bytes) -> EngineError | None:
         """What it had may be gone because another server, or another model, is there by now: the next ask finds out."""
         if status not in _NO_SUCH_ROUTE or (self._settings.model and not self._terms.is_open):
             return None
         self._knowledge.doubt()
-        if refusal.about_model(status, body) and not self._settings.model:
+        if refusal.about_model(status, body, sent=call.sent) and not self._settings.model:
             return self._replaced()
         return None
 

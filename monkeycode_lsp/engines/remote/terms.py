@@ -61,11 +61,11 @@ class Terms:
         if call.suffix is not None and self._refuses_suffix(dialect, call, status, body):
             self.may_insert = False
             return True
-        refused = refusal.refused_fields(status, body, dialect.optional - self.without)
+        refused = refusal.refused_fields(status, body, dialect.optional - self.without, sent=call.sent)
         if refused:
             self.without |= refused
             return True
-        if self._may_only_chat(dialect, status, body):
+        if self._may_only_chat(dialect, call, status, body):
             self._before_chat, self.dialect = dialect, dialects.by_name("chat")
             return True
         return False
@@ -97,14 +97,14 @@ class Terms:
                 "Choose a code model that can, or set `template` if you know its markers.",
             )
 
-    def _may_only_chat(self, dialect: Dialect, status: int, body: bytes) -> bool:
+    def _may_only_chat(self, dialect: Dialect, call: Call, status: int, body: bytes) -> bool:
         """One that has completed before can do more than chat: the route is missing for a moment, or another server is there."""
         if self._chosen is not None or self._has_worked or self._before_chat is not None:
             return False
-        return status in _NO_SUCH_ROUTE and dialect.name in _COMMON and not refusal.about_model(status, body)
+        return status in _NO_SUCH_ROUTE and dialect.name in _COMMON and not refusal.about_model(status, body, sent=call.sent)
 
     def _refuses_suffix(self, dialect: Dialect, call: Call, status: int, body: bytes) -> bool:
-        if refusal.about_suffix(status, body):
+        if refusal.about_suffix(status, body, sent=call.sent):
             return True
         # A route of its own for inserting, which this model or this server does not have.
         without = Call(call.text, is_marked=call.is_marked)

@@ -38,7 +38,16 @@ class Answer:
     changes in `feed`, `close` and `conclude` only.
     """
 
-    def __init__(self, dialect: Dialect, where: refusal.Where, *, stops: Iterable[str], restore: Callable[[str], str]) -> None:
+    def __init__(
+        self,
+        dialect: Dialect,
+        where: refusal.Where,
+        *,
+        stops: Iterable[str],
+        restore: Callable[[str], str],
+        sent: tuple[str, ...] = (),
+    ) -> None:
+        """`sent`: the user's own text, which a server may repeat when it complains."""
         self.n_events = 0
         self.n_text = 0
         """Characters of text, those held back included."""
@@ -56,6 +65,7 @@ class Answer:
         self._where = where
         self._stops = StopStrings(stops)
         self._restore = restore
+        self._sent = sent
         self._parser = EventParser()
         self._head: bytes | None = b""
         self._document: bytearray | None = None
@@ -149,7 +159,7 @@ class Answer:
             if self.whole:
                 return
             if data[:16].lstrip(b' "[').lower().startswith(b"error"):
-                raise refusal.by_error_object(self._where, msgspec.json.encode(data.decode("utf-8", "replace"))) from None
+                raise refusal.by_error_object(self._where, msgspec.json.encode(data.decode("utf-8", "replace")), sent=self._sent) from None
             raise self._unreadable(data) from None
         if piece.answer:
             yield from self._piece(piece)
@@ -164,7 +174,7 @@ class Answer:
         if self._finish is None:
             if piece.error is not None:
                 self.refused = None if self.n_text else piece.error
-                raise refusal.by_error_object(self._where, piece.error)
+                raise refusal.by_error_object(self._where, piece.error, sent=self._sent)
             self._is_completion = True
             if piece.text and (chunk := self._said(piece)) is not None:
                 yield chunk

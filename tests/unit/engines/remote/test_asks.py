@@ -306,3 +306,46 @@ async def test_a_server_that_never_says_anything_is_asked_twice_and_no_more() ->
         with pytest.raises(StreamBrokenError):
             await asking.answer(engine)
         assert len(server.requests) == 2
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "# stop is not supported here",
+        "raise ValueError('Unknown parameter: stream_options')",
+        "text = 'suffix is not currently supported'",
+        "# This model's maximum context length is 300 tokens",
+        "print('The model `qwen2.5-coder` does not exist')",
+    ],
+)
+@pytest.mark.parametrize("code", [400, 422])
+async def test_the_users_own_words_in_a_refusal_are_not_the_servers(line: str, code: int) -> None:
+    async def script(exchange: Exchange) -> None:
+        if len(server.requests) == 1:
+            await exchange.respond(code, f"Bad request: cannot process {exchange.request.json['prompt']!r} now", "text/plain")
+        else:
+            await reply("ok")(exchange)
+
+    told: list[str] = []
+    async with CompletionServer(script) as server, asking.engine(server.url, told=told, remote={"retries": 0}) as engine:
+        with pytest.raises(EngineRefusedError) as error:
+            await asking.answer(engine, asking.fim(f"x = 1\n{line}\ny = ", stop=("a",)))
+        assert not isinstance(error.value, ContextOverflowError)
+        assert await asking.answer(engine, asking.fim(stop=("a",))) == "ok"
+        assert {"stop", "stream_options"} <= server.requests[-1].json.keys()
+        assert (await engine.ready()).context_tokens is None
+    assert not told
+
+
+async def test_a_window_that_a_longer_answered_prompt_disproves_is_not_believed() -> None:
+    good = stream(event({"choices": [{"text": "ok", "finish_reason": "stop"}], "usage": {"prompt_tokens": 900}}))
+    overflow = status(400, {"error": {"message": "This model's maximum context length is 600 tokens."}})
+    async with CompletionServer(overflow, good, overflow) as server, asking.engine(server.url) as engine:
+        with pytest.raises(ContextOverflowError):
+            await asking.answer(engine)
+        assert (await engine.ready()).context_tokens == 600
+        assert await asking.answer(engine) == "ok"
+        assert (await engine.ready()).context_tokens is None
+        with pytest.raises(ContextOverflowError):
+            await asking.answer(engine)
+        assert (await engine.ready()).context_tokens is None
