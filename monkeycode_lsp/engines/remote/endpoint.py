@@ -6,7 +6,6 @@ A pool puts several of these side by side; each knows nothing of the others.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
@@ -119,9 +118,15 @@ class Endpoint:
         self._pulse.check()
         identity = await self._identify()
         if self.backoff.left_s <= 0:
-            (await self._open()).warm()
+            await self._open()
+            self.keep_warm()
         window = self._limit_tokens or identity.context_tokens
         return Model(identity.model or self.address.base, identity.family, self._fingerprints[-1], window)
+
+    def keep_warm(self) -> None:
+        """An ask is likely: see to it that a connection lies ready, in the background."""
+        if self._transport is not None:
+            self._transport.warm()
 
     def stream(self, asked: Prompt) -> AsyncGenerator[Chunk, None]:
         """The answer; see `Engine.stream`."""
@@ -284,7 +289,11 @@ class Endpoint:
                             yield chunk
             except TimeoutError:
                 if begun is None or not begun.answer.whole:
-                    raise (self._stalled() if begun is not None and begun.answer.n_text else self._too_late()) from None
+                    raise (
+                        refusal.stalled(self._where, self._limits.stall_s)
+                        if begun is not None and begun.answer.n_text
+                        else self._too_late()
+                    ) from None
             except (StreamBrokenError, EngineRefusedError) as exc:
                 form = self._other_form(exc, begun, without) if begun is not None else None
                 if form is None and (begun is None or isinstance(exc, EngineRefusedError) or not begun.answer.whole):
@@ -369,7 +378,7 @@ class Endpoint:
 
     def _note_fingerprint(self, identity: Identity) -> None:
         family = f"{identity.family.name}/{identity.family.order}" if identity.family else ""
-        fingerprint = f"remote:{self.api}:{self.address.base}:{identity.model}:{family}{_told(self._settings.headers)}"
+        fingerprint = f"remote:{self.api}:{self.address.base}:{identity.model}:{family}{headers.digest(self._settings.headers)}"
         self._fingerprints = [*(known for known in self._fingerprints[-_FORMER:] if known != fingerprint), fingerprint]
 
     def _failed(self, error: EngineError, start: float) -> None:
@@ -385,18 +394,4 @@ class Endpoint:
     def _too_late(self) -> EngineError:
         if self._loading.is_going_on:
             return EngineBusyError(f"The server at {self._where.base} is still loading its model.")
-        return EngineUnavailableError(
-            f"The server at {self._where.base} did not begin to answer within {self._limits.first_s:g} seconds.",
-            remedy="If it is only slow, raise `remote.timeoutMs`.",
-        )
-
-    def _stalled(self) -> StreamBrokenError:
-        return StreamBrokenError(
-            f"The server at {self._where.base} said nothing more for {self._limits.stall_s:g} seconds in the middle of an answer.",
-            remedy="If it is only slow, raise `remote.stallMs`.",
-        )
-
-
-def _told(headers: Mapping[str, str]) -> str:
-    """Headers can choose a model or an adapter; they can be secrets, so only a digest of them is kept."""
-    return ":" + hashlib.blake2b(msgspec.json.encode(sorted(headers.items())), digest_size=8).hexdigest() if headers else ""
+        return refusal.too_late(self._where, self._limits.first_s)

@@ -136,7 +136,11 @@ class _Pool:
         if self._roster.is_alone:
             return await self._roster.refresh(self.members[0])
         self._prober.used()
-        return (await self._roster.ready()).model
+        group = await self._roster.ready()
+        for member in group.members:
+            if member.is_good:
+                member.server.keep_warm()
+        return group.model
 
     def stream(self, prompt: Prompt) -> AsyncGenerator[Chunk, None]:
         if self._roster.is_alone:

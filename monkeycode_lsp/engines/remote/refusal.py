@@ -82,6 +82,22 @@ def strange(where: Where, *, page: bool = False) -> EngineRefusedError:
     )
 
 
+def too_late(where: Where, limit_s: float) -> EngineUnavailableError:
+    """The error for an answer that does not begin."""
+    return EngineUnavailableError(
+        f"The server at {where.base} did not begin to answer within {limit_s:g} seconds.",
+        remedy="If it is only slow, raise `remote.timeoutMs`.",
+    )
+
+
+def stalled(where: Where, limit_s: float) -> StreamBrokenError:
+    """The error for an answer that does not go on."""
+    return StreamBrokenError(
+        f"The server at {where.base} said nothing more for {limit_s:g} seconds in the middle of an answer.",
+        remedy="If it is only slow, raise `remote.stallMs`.",
+    )
+
+
 def overflowed_silently(where: Where) -> ContextOverflowError:
     """The error for an answer that is empty because the window was full."""
     return ContextOverflowError(f"The prompt fills the whole window of the model at {where.base}.")

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import re
+from collections.abc import Mapping
+
+import msgspec
 
 from monkeycode_lsp import __version__, config
 from monkeycode_lsp.errors import EngineUnavailableError
@@ -37,3 +41,8 @@ def build(endpoint: config.Endpoint, api_key: str, credentials: tuple[str, str] 
             remedy="Check `headers`, `apiKey` and what `apiKeyEnv` or `apiKeyring` names.",
         )
     return headers
+
+
+def digest(headers: Mapping[str, str]) -> str:
+    """Headers can choose a model or an adapter; they can be secrets, so only a digest of them is kept."""
+    return ":" + hashlib.blake2b(msgspec.json.encode(sorted(headers.items())), digest_size=8).hexdigest() if headers else ""

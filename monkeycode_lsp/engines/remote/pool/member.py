@@ -37,6 +37,10 @@ class Server(Protocol):
         """One answer; closing it stops the server."""
         ...
 
+    def keep_warm(self) -> None:
+        """See to it that a connection lies ready; see `Endpoint.keep_warm`."""
+        ...
+
     async def look(self, path: str) -> bytes | None:
         """What it says at another path; None: nothing of the kind.  Raises an `EngineError`."""
         ...

@@ -84,6 +84,9 @@ class FakeServer:
         finally:
             self.n_running -= 1
 
+    def keep_warm(self):
+        pass
+
     async def look(self, path: str) -> bytes | None:
         self.n_looks += 1
         self._fail()

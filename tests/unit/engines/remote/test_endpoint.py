@@ -6,6 +6,8 @@ import asyncio
 
 import pytest
 
+from monkeycode_lsp import config
+from monkeycode_lsp.engines.remote.engine import RemoteEngine
 from monkeycode_lsp.errors import ContextOverflowError, StreamBrokenError
 from tests.fakes import vllm
 from tests.servers import CompletionServer, Exchange, reply, status
@@ -69,3 +71,22 @@ async def test_a_window_that_is_known_is_not_forgotten_by_an_overflow_without_a_
             assert (await engine.ready()).context_tokens == 2048
         assert await asking.answer(engine) == "ok"
         assert (await engine.ready()).context_tokens == 2048
+
+
+async def test_connections_to_all_of_a_pool_lie_ready_before_the_next_ask() -> None:
+    async with vllm.server() as one, vllm.server() as other:
+        remote = config.Remote(endpoints=(config.Endpoint(url=one.url), config.Endpoint(url=other.url)))
+        engine = RemoteEngine(settings=remote, notify=lambda _: None, environ={})
+        try:
+            async with asyncio.timeout(10):
+                while not (one.others and other.others):
+                    await engine.ready()
+                    await asyncio.sleep(0.001)
+                for server in (one, other):
+                    n_connections = server.n_connections
+                    server.drop_idle()
+                    while server.n_connections == n_connections:
+                        await engine.ready()
+                        await asyncio.sleep(0.001)
+        finally:
+            await engine.aclose()

@@ -141,6 +141,9 @@ class Server:
     def stream(self, asked):
         return self._relay.stream(self._generate(asked))
 
+    def keep_warm(self):
+        pass
+
     async def look(self, _path):
         await asyncio.sleep(self.mood.first_s)
         if not self.mood.is_there or isinstance(self.mood.error, EngineRefusedError | EngineBusyError):
