@@ -24,6 +24,7 @@ from monkeycode_lsp.errors import (
     EngineFaultError,
     EngineRefusedError,
     EngineUnavailableError,
+    StreamBrokenError,
 )
 
 __all__ = ["Where", "about_model", "about_suffix", "by_error_object", "by_status", "overflowed_silently", "refused_fields", "strange"]
