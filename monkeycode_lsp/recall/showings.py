@@ -207,8 +207,8 @@ class Showings:
 
     def tired(self, now: Window, text: str) -> bool:
         """Whether `text` was shown here so often, and never taken, that it should not be shown again."""
-        alike = _alike(_Origin.at(_place(now), text), self._verdicts)
-        origin = next((origin for origin in alike if self._verdicts[origin].is_unwanted), None)
+        unwanted = [origin for origin, verdict in self._verdicts.items() if verdict.is_unwanted]  # few, and this is asked at every key
+        origin = _known(_Origin.at(_place(now), text), unwanted) if unwanted else None
         if origin is None:
             return False
         self._verdicts.move_to_end(origin)
