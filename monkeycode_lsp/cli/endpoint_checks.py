@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib.util
 import os
 from collections.abc import Sequence
 
@@ -84,7 +85,8 @@ async def _ask(settings: config.Config, endpoint: config.Endpoint, *, measure: b
     limits = Limits(first_s=settings.remote.timeout_ms / 1e3, stall_s=settings.remote.stall_ms / 1e3)
     asked: Endpoint | None = None
     try:
-        asked = Endpoint(endpoint, limits=limits, notify=said.append, environ=os.environ, proved=proofs.unproved)
+        http2 = settings.remote.http2 and importlib.util.find_spec("h2") is not None
+        asked = Endpoint(endpoint, limits=limits, http2=http2, notify=said.append, environ=os.environ, proved=proofs.unproved)
         async with asyncio.timeout(_REACH_S):
             model = await asked.ready()
         answer = msgspec.structs.replace(

@@ -95,7 +95,10 @@ class Endpoint:
         self._knowledge = Knowledge(self._terms, base=self.address.base, model=settings.model, proved=proved)
         self._key = keys.given(settings, environ, notify)
         self._where = refusal.Where(
-            self.address.base, settings.model, has_key=bool(self._key or settings.api_keyring or self.address.credentials)
+            self.address.base,
+            settings.model,
+            has_key=bool(self._key or settings.api_keyring or self.address.credentials),
+            key_env=settings.api_key_env,
         )
         self._transport: Transport | None = None
         self._limit_tokens: int | None = None

@@ -48,6 +48,8 @@ class Where(msgspec.Struct, frozen=True):
     base: str
     model: str = ""
     has_key: bool = False
+    key_env: str = ""
+    """The variable that should hold a key."""
 
 
 def by_status(where: Where, status: int, body: bytes, *, path: str, retry_after: str = "", sent: Sequence[str] = ()) -> EngineError:
@@ -161,6 +163,11 @@ def _otherwise(where: Where, status: int, text: str, *, page: bool) -> EngineErr
 
 
 def _unauthorised(where: Where, status: int, *, page: bool) -> EngineRefusedError:
+    if not where.has_key and where.key_env:
+        return EngineRefusedError(
+            f"The server at {where.base} wants a key (HTTP {status}), and the variable {where.key_env}, named by `apiKeyEnv`, is not set.",
+            remedy="Set it where your editor or this command is started.",
+        )
     what = "refused the key" if where.has_key else "wants a key"
     in_between = " The answer is a web page: a proxy or a firewall may have given it." if page else ""
     return EngineRefusedError(f"The server at {where.base} {what} (HTTP {status}).{in_between}", remedy=_KEY)

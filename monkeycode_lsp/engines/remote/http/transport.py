@@ -32,6 +32,7 @@ _MAX_IDLE = 16
 _SAFE = "/%:@!$&'()*+,;=~-._?"
 _NOT_IN_HTTP2 = frozenset({b"host", b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"upgrade"})
 
+_PERHAPS_TLS = "If it speaks TLS, begin `url` in `remote.endpoints` with https:."
 _PERHAPS = "If it asks who you are, set `clientCert` of the endpoint in `remote.endpoints`."
 """Many servers end the connection without a word when they miss a certificate."""
 
@@ -60,7 +61,7 @@ class Transport:
         self._http2 = http2 and address.secure
         if self._http2:
             _demand_h2()
-        self._perhaps = _PERHAPS if address.secure and not trust.client_cert else ""
+        self._perhaps = "" if trust.client_cert else _PERHAPS if address.secure else _PERHAPS_TLS
         self._network = Network(_route(address, self._host, trust, environ, http2=self._http2), within_s=CONNECT_S)
         self._targets: dict[str, bytes] = {}
         self._breaks_off = False

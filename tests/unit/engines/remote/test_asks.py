@@ -349,3 +349,12 @@ async def test_a_window_that_a_longer_answered_prompt_disproves_is_not_believed(
         with pytest.raises(ContextOverflowError):
             await asking.answer(engine)
         assert (await engine.ready()).context_tokens is None
+
+
+async def test_a_key_that_is_missing_because_its_variable_is_not_set_is_said_as_that() -> None:
+    async with (
+        CompletionServer(status(401, {"error": "Unauthorized"})) as server,
+        asking.engine(server.url, api_key_env="TEAM_KEY") as engine,
+    ):
+        with pytest.raises(EngineRefusedError, match="variable TEAM_KEY, named by `apiKeyEnv`, is not set"):
+            await asking.answer(engine)
