@@ -102,7 +102,7 @@ def _decode_list(value: Any, struct: type[S], where: str, problems: list[str]) -
         decoded = _decode(tree, struct(), (path,), problems)
         if getattr(decoded, fields(struct)[main].name):
             found.append(decoded)
-        else:
+        elif main not in tree:  # empty is how many write "none"
             problems.append(f"{path}: it has no `{main}`.")
     return tuple(found)
 

@@ -132,4 +132,4 @@ def test_the_table_shows_each_system_each_goal_and_who_is_missing():
     assert "warm memory 812 MB" in lines
     assert "llama-server: not here: not installed" in lines
     assert "kills: left out. Only with --kills." in lines
-    assert lines[-1] == "1 goals are missed."
+    assert lines[-1] == "1 goal is missed."
