@@ -142,6 +142,10 @@ class Connection(asyncio.Protocol):
             self._asked = body
             self._desk.came(self, body)
 
+    def close(self) -> None:
+        if self._transport is not None:
+            self._transport.abort()
+
     def reply(self, answer: bytes) -> None:
         """The whole response."""
         self._asked = None
@@ -169,6 +173,16 @@ async def serve(text: str, *, delay_s: float = 0.0) -> AsyncIterator[Backend]:
     loop = asyncio.get_running_loop()
     closed: asyncio.Queue[float] = asyncio.Queue()
     desk = Desk(text, Pace(delay_s), closed=lambda _body: closed.put_nowait(loop.time()))
-    server = await loop.create_server(lambda: Connection(desk), "127.0.0.1", 0)
-    async with server:
+    connections: list[Connection] = []
+
+    def connect() -> Connection:
+        connections.append(Connection(desk))
+        return connections[-1]
+
+    server = await loop.create_server(connect, "127.0.0.1", 0)
+    try:
         yield Backend(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", closed)
+    finally:
+        server.close()
+        for connection in connections:  # newer Pythons wait for those that clients keep open
+            connection.close()
