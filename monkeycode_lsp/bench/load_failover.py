@@ -17,8 +17,8 @@ from monkeycode_lsp.bench.load_stage import STEADY, Stage, play
 from monkeycode_lsp.bench.load_ways import Editors
 
 MOST_EDITORS = 4
-ALIVE, DEAD, BACK = 0.25, 0.15, 0.6
-"""Shares of the time: before the death, until the return, after it."""
+ALIVE, DEAD = 0.25, 0.15
+"""Shares of the time: before the death, and until the return; the rest comes after it."""
 SECONDS_A_SECOND = 1.25
 _MOST_RATE = 20.0
 _SEED = 6
