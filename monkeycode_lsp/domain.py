@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
+from typing import Literal
 
 import msgspec
 
@@ -107,8 +108,10 @@ class Snippet(msgspec.Struct, frozen=True):
     path: str
     """Relative, `/` separated."""
     text: str
-    kind: str = "similar"
+    kind: Literal["definition", "similar", "edit", "own"] = "similar"
+    """own: of the document itself, outside the window: its imports, what encloses the cursor."""
     score: float = 0.0
+    """What it is worth, to compare snippets with; higher is better."""
 
 
 class Control(msgspec.Struct, frozen=True, tag="c"):
@@ -173,6 +176,8 @@ class Prompt(msgspec.Struct, frozen=True):
     """False when the model has no insert tokens and `segments` is the prefix only."""
     model: str = ""
     """Fingerprint of the model that it was rendered for: an engine with several never gives it to another; empty: any."""
+    stays_here: bool = False
+    """Whether it holds text that must not leave this machine: an engine asks no other one, and refuses if it has none here."""
 
 
 class Finish(enum.Enum):

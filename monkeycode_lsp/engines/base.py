@@ -31,6 +31,10 @@ class Model(msgspec.Struct, frozen=True):
     a prompt with `max_tokens` 0 is only read, so that the next one finds it in the KV cache."""
     verifies_drafts: bool = False
     """Whether `Prompt.draft` is of use to it."""
+    is_here: bool = False
+    """Whether it, and every other that may stand in for it, is on this machine."""
+    tells_confidence: bool = False
+    """Whether chunks have log-probabilities."""
 
 
 class Engine(Protocol):

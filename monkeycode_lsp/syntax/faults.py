@@ -1,0 +1,28 @@
+"""How many parse errors a text has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from monkeycode_lsp.syntax import grammars
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+
+def count(text: str, language: str) -> int | None:
+    """Places of `text` that the grammar does not understand, and tokens that it misses; None: no grammar."""
+    tree = grammars.parse(text, language)
+    return None if tree is None else sum(1 for _ in _faults(tree.root_node))
+
+
+def _faults(root: Node) -> Iterator[Node]:
+    """Looks only where there is one: the rest of a large tree costs nothing."""
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        if node.is_error or node.is_missing:
+            yield node
+        elif node.has_error:
+            waiting.extend(node.children)

@@ -1,0 +1,110 @@
+"""The grammars at hand, by LSP language identifier.  The only module that knows tree-sitter's packages.
+
+A grammar is imported when its language is met first (some milliseconds).  Parsing holds the
+interpreter, about 50 µs for each 1,000 characters, so whoever is on the event loop parses a bounded text.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import msgspec
+
+if TYPE_CHECKING:
+    from tree_sitter import Language, Parser, Query, Tree
+
+logger = logging.getLogger(__name__)
+
+
+class _Package(msgspec.Struct, frozen=True):
+    """Where a grammar comes from."""
+
+    module: str
+    function: str = "language"
+    tags: str = "TAGS_QUERY"
+
+
+_JAVASCRIPT = _Package("tree_sitter_javascript")
+_TYPESCRIPT = _Package("tree_sitter_typescript", "language_typescript")
+_TSX = _Package("tree_sitter_typescript", "language_tsx")
+_BASH = _Package("tree_sitter_bash")
+
+_PACKAGES = {
+    "python": _Package("tree_sitter_python"),
+    "javascript": _JAVASCRIPT,
+    "javascriptreact": _JAVASCRIPT,
+    "typescript": _TYPESCRIPT,
+    "typescriptreact": _TSX,
+    "go": _Package("tree_sitter_go"),
+    "rust": _Package("tree_sitter_rust"),
+    "java": _Package("tree_sitter_java"),
+    "c": _Package("tree_sitter_c"),
+    "cpp": _Package("tree_sitter_cpp"),
+    "csharp": _Package("tree_sitter_c_sharp"),
+    "ruby": _Package("tree_sitter_ruby"),
+    "php": _Package("tree_sitter_php", "language_php"),
+    "shellscript": _BASH,
+    "bash": _BASH,
+    "lua": _Package("tree_sitter_lua"),
+    "kotlin": _Package("tree_sitter_kotlin"),
+    "swift": _Package("tree_sitter_swift"),
+    "scala": _Package("tree_sitter_scala"),
+    "html": _Package("tree_sitter_html"),
+    "css": _Package("tree_sitter_css"),
+    "json": _Package("tree_sitter_json"),
+    "yaml": _Package("tree_sitter_yaml"),
+    "toml": _Package("tree_sitter_toml"),
+    "zig": _Package("tree_sitter_zig"),
+    "elixir": _Package("tree_sitter_elixir"),
+    "julia": _Package("tree_sitter_julia"),
+}
+
+LANGUAGES = frozenset(_PACKAGES)
+"""Those that can have a grammar; some need the extra `languages`."""
+
+
+@lru_cache(maxsize=None)
+def grammar(language: str) -> Language | None:
+    """None where there is none, or it is not installed."""
+    package = _PACKAGES.get(language)
+    if package is None:
+        return None
+    try:
+        import tree_sitter  # noqa: PLC0415 - a server that is never asked does not pay for it
+
+        module = importlib.import_module(package.module)
+        return tree_sitter.Language(getattr(module, package.function)())
+    except (ImportError, AttributeError, ValueError) as exc:  # not installed, or made for another tree-sitter
+        logger.info("No grammar for %s (%s).", language, type(exc).__name__)
+        return None
+
+
+@lru_cache(maxsize=None)
+def _parser(language: str) -> Parser | None:
+    known = grammar(language)
+    if known is None:
+        return None
+    import tree_sitter  # noqa: PLC0415 - see above
+
+    return tree_sitter.Parser(known)
+
+
+def parse(text: str, language: str) -> Tree | None:
+    """The tree of `text`; offsets in it are UTF-8 bytes.  None: no grammar.  Not for several threads at once."""
+    parser = _parser(language)
+    return parser.parse(text.encode("utf-8", errors="replace")) if parser is not None else None
+
+
+@lru_cache(maxsize=None)
+def tags(language: str) -> Query | None:
+    """The query by which the grammar's authors find definitions and references; None: they gave none."""
+    known, package = grammar(language), _PACKAGES.get(language)
+    source = getattr(importlib.import_module(package.module), package.tags, "") if known is not None and package is not None else ""
+    if not source or known is None:
+        return None
+    import tree_sitter  # noqa: PLC0415 - see above
+
+    return tree_sitter.Query(known, source)
