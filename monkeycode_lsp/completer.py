@@ -9,23 +9,26 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from functools import partial
 
 import msgspec
 
-from monkeycode_lsp import clock, config, debounce, power
+from monkeycode_lsp import candidates, clock, config, debounce, power
 from monkeycode_lsp.account import Account, why_empty
+from monkeycode_lsp.context import surroundings
 from monkeycode_lsp.context import window as windows
 from monkeycode_lsp.domain import Ask, Origin, OutcomeKind, Scope, Snapshot, Suggestion, Trigger, Window
 from monkeycode_lsp.engines.base import Engine, Model
 from monkeycode_lsp.errors import ContextOverflowError, EngineBusyError, MonkeyCodeError, SupersededError
+from monkeycode_lsp.following import Following
 from monkeycode_lsp.gate import Gate
-from monkeycode_lsp.generation import Generation
+from monkeycode_lsp.generation import Generation, Request
 from monkeycode_lsp.generations import Generations
 from monkeycode_lsp.look_ahead import LookAhead
 from monkeycode_lsp.observe.outcomes import Outcomes
 from monkeycode_lsp.read_ahead import ReadAhead
 from monkeycode_lsp.readiness import Readiness
-from monkeycode_lsp.recall.agreement import Rest, between, rest
+from monkeycode_lsp.recall.agreement import rest
 from monkeycode_lsp.recall.lookup import Recall
 from monkeycode_lsp.scale import READ_S, Scale
 from monkeycode_lsp.screen import Screen
@@ -34,17 +37,8 @@ from monkeycode_lsp.turn import Turn
 
 logger = logging.getLogger(__name__)
 
-PATIENCE_S = 0.6
-"""After so long an automatic ask takes the complete lines that are there; editors stop waiting soon after.
-The rest goes on, and the next ask gets it."""
 _START_S = 10.0
 """So much longer an ask may take while the engine starts."""
-_LATE = 1.25
-"""Of the engine's usual time: a generation that takes longer is not waited for by a user who is ahead of it."""
-_SOON_S = 0.3
-_FAR_BEHIND = 3
-"""Characters that the user may be ahead of it.  In replays of real typing, following so far gives a quarter to a third
-more answers in time, with fewer requests, than beginning anew at each key; following further gains nothing."""
 
 
 class Completer:
@@ -77,6 +71,7 @@ class Completer:
         self.screen = Screen(recall.showings, outcomes)
         self._readiness = Readiness(engine)
         self._generations = Generations(engine, recall.table, self._finished)
+        self._following = Following(self._generations, self._shaping)
         self._scale = Scale(settings, read_s=read_s)
         self._rhythm = debounce.Rhythm()
         self._read_ahead = ReadAhead(engine, settings)
@@ -129,9 +124,28 @@ class Completer:
             return log.nothing(OutcomeKind.GATED, rule)
         kept = self._recalled(ask, window)
         log.stages.end("recall")
+        if ask.trigger is Trigger.INVOKED and self.settings.completion.candidates > 1:
+            return await self._turn.run(claim, self._offer(ask, window, kept, log))
         if kept is not None:
             return self._show(ask, window, kept, log)
         return await self._turn.run(claim, self._answer(ask, window, log))
+
+    async def _offer(self, ask: Ask, window: Window, kept: Suggestion | None, log: Account) -> list[Suggestion]:
+        """The likeliest suggestion and others to choose from, worked out side by side."""
+        n, began = self.settings.completion.candidates, clock.now()
+        model = await self._readiness.wait(began + self.settings.completion.deadline_ms / 1e3 + _START_S)
+        until = clock.now() + self.settings.completion.deadline_ms / 1e3
+        request, scope = self._request(ask, window, model), self._scope(model, ask)
+        drawing = asyncio.create_task(candidates.drawn(self._engine, self._shaping, request, scope, n=n - 1, until=until))
+        try:
+            first = self._show(ask, window, kept, log) if kept is not None else await self._answer(ask, window, log)
+            offered = candidates.ranked(first, await drawing, request, n)
+        finally:
+            drawing.cancel()
+        if not offered:
+            return []
+        self.screen.shows(log.id, ask.snapshot, window, offered[0].text)
+        return [*log.shows(offered[0]), *(msgspec.structs.replace(other, id=log.id) for other in offered[1:])]
 
     async def _answer(self, ask: Ask, window: Window, log: Account) -> list[Suggestion]:
         """What no finished suggestion answers: by a generation that runs, by the tiers beyond, or by a new one."""
@@ -140,10 +154,10 @@ class Completer:
         self._rhythm = self._rhythm.with_asked(ask, window)
         self._readiness.soon()
         self._read_ahead.moved()
-        generation = await self._follow(ask, window, due, until)
+        generation = await self._followed(ask, window, due, until)
         if generation is not None:
-            await self._wait(ask, window, generation, until)
-            if generation.running or self._goes_on(ask, window, generation):
+            await self._following.wait(ask, window, generation, until)
+            if generation.running or self._following.goes_on(ask, window, generation):
                 return self._conclude(ask, window, generation, log, Origin.ADOPTED)
         log.stages.end("follow")
         kept = await self._debounce(ask, window, max(0.0, due - clock.now()))
@@ -154,40 +168,11 @@ class Completer:
             return log.nothing(OutcomeKind.EMPTY, log.why_late())
         return await self._generate(ask, window, log, until)
 
-    async def _follow(self, ask: Ask, window: Window, due: float, until: float) -> Generation | None:
-        """The running generation that agrees; one that has not come as far as the user is waited for until it has.
-
-        Until `due`, when another one could begin, that costs nothing; after it only what comes soon is worth it.
-        """
+    async def _followed(self, ask: Ask, window: Window, due: float, until: float) -> Generation | None:
         if self._readiness.model is None:
             return None
-        uri = ask.snapshot.uri
-        adopted = self._generations.adopt(uri, self._scope(self._readiness.model, ask), window)
-        if adopted is None:
-            return None
-        generation, so_far = adopted
-        if so_far.decided:
-            return generation
-
-        def left() -> Rest | None:
-            return rest(generation.window, generation.text, window, whole=generation.whole)
-
-        follow_until = min(until, max(due, self._worth_following(generation, window)))
-        await self._until(generation, follow_until, lambda: (now := left()) is None or now.decided)
-        if (found := left()) is not None and found.decided and (generation.running or generation.whole):
-            return generation
-        self._generations.leave(uri)
-        return None
-
-    def _worth_following(self, generation: Generation, window: Window) -> float:
-        """When to give up on a generation that is behind the user: at once, if it is far behind or takes long.
-
-        It may turn out to be wrong, and then the time was lost.
-        """
-        now, engine_s = clock.now(), self._rhythm.engine_ms / 1e3
-        n_ahead = len(between(generation.window, window) or "") - len(generation.text)
-        soon = generation.began + engine_s - now <= _SOON_S
-        return min(generation.began + _LATE * engine_s, now + _SOON_S) if soon and n_ahead <= _FAR_BEHIND else now
+        scope, engine_s = self._scope(self._readiness.model, ask), self._rhythm.engine_ms / 1e3
+        return await self._following.find(ask.snapshot.uri, scope, window, due=due, until=until, engine_s=engine_s)
 
     async def _debounce(self, ask: Ask, window: Window, for_s: float) -> Suggestion | None:
         """Wait for the next key; the tiers beyond this process are asked meanwhile."""
@@ -195,7 +180,7 @@ class Completer:
             await asyncio.sleep(for_s)
             return None
         kept = await self._recall.look_further(ask.snapshot.uri, self._scope(self._readiness.model, ask), window, for_s=for_s)
-        return self._shaping.fitted(kept, window, explicit=ask.trigger is Trigger.INVOKED) if kept is not None else None
+        return self._fitted(kept, ask, window) if kept is not None else None
 
     async def _generate(self, ask: Ask, window: Window, log: Account, until: float, *, may_shorten: bool = True) -> list[Suggestion]:
         asked_at = clock.now()
@@ -205,41 +190,12 @@ class Completer:
         self._generations.make_way()
         generation = self._start(ask, window, model)
         log.stages.end("prompt")
-        await self._wait(ask, window, generation, until)
+        await self._following.wait(ask, window, generation, until)
         if isinstance(generation.error, ContextOverflowError) and self._scale.overflowed(generation.error):
             if not may_shorten:
                 return log.nothing(OutcomeKind.FAILED, f"{generation.error} The next prompt will be shorter.")
             return await self._generate(ask, self._window(ask), log, until, may_shorten=False)
         return self._conclude(ask, window, generation, log, Origin.ENGINE)
-
-    async def _wait(self, ask: Ask, window: Window, generation: Generation, until: float) -> None:
-        """For the whole answer; an automatic ask that has waited long takes the complete lines that there are."""
-        if ask.trigger is Trigger.AUTOMATIC:
-            await self._until(generation, min(until, generation.began + PATIENCE_S))
-            await self._until(generation, until, lambda: self._usable(generation, window))
-        else:
-            await self._until(generation, until)
-
-    async def _until(self, generation: Generation, until: float, enough: Callable[[], bool] | None = None) -> None:
-        try:
-            await generation.wait(until, enough)
-        except asyncio.CancelledError:
-            self._generations.unwanted_soon(generation)
-            raise
-
-    def _goes_on(self, ask: Ask, window: Window, generation: Generation) -> bool:
-        """Whether what it said is something to show here; what was left of it may have been typed already."""
-        if not generation.whole:
-            return False
-        cleaned = self._shaping.cleaned(generation, explicit=ask.trigger is Trigger.INVOKED)
-        found = rest(generation.window, cleaned.text, window, whole=True) if cleaned.text else None
-        return (found is not None and bool(found.text)) or generation.window == window
-
-    def _usable(self, generation: Generation, window: Window) -> bool:
-        if "\n" not in generation.text.strip("\n"):
-            return False
-        found = rest(generation.window, self._shaping.cleaned(generation).text, window, whole=False)
-        return found is not None and bool(found.text)
 
     def _conclude(self, ask: Ask, window: Window, generation: Generation, log: Account, origin: Origin) -> list[Suggestion]:
         log.stages.end("engine")
@@ -285,10 +241,14 @@ class Completer:
             self._read_ahead.resting(uri, window, model)
 
     def _start(self, ask: Ask, window: Window, model: Model, *, background: bool = False) -> Generation:
-        scope, uri = self._scope(model, ask), ask.snapshot.uri
-        draft = self._recall.near.draft(scope.own, window) if self._uses_drafts(model) else ""
-        rendered = self._shaping.prompt(uri, window, model, draft=draft, background=background)
-        return self._generations.start(uri, rendered, window, self._shaping.plan(window), scope, background=background)
+        request = self._request(ask, window, model, background=background)
+        return self._generations.start(ask.snapshot.uri, request, self._scope(model, ask), background=background)
+
+    def _request(self, ask: Ask, window: Window, model: Model, *, background: bool = False) -> Request:
+        """`background`: for the document as it would be with a suggestion taken."""
+        draft = self._recall.near.draft(self._scope(model, ask).own, window) if self._uses_drafts(model) else ""
+        around = surroundings.of(ask.snapshot, self._window(ask) if background else window)
+        return self._shaping.request(ask.snapshot.uri, window, model, around=around, draft=draft, background=background)
 
     def _uses_drafts(self, model: Model | None) -> bool:
         return model is not None and model.verifies_drafts and self.settings.cache.enabled
@@ -313,10 +273,14 @@ class Completer:
             return None
         scope = self._scope(self._readiness.model, ask)
         kept = self._recall.find(ask.snapshot.uri, scope, window)
-        fitting = self._shaping.fitted(kept, window, explicit=ask.trigger is Trigger.INVOKED) if kept is not None else None
+        fitting = self._fitted(kept, ask, window) if kept is not None else None
         if fitting is not None:
             self._generations.leave_astray(ask.snapshot.uri, scope, window, coming=fitting.text)
         return fitting
+
+    def _fitted(self, kept: Suggestion, ask: Ask, window: Window) -> Suggestion | None:
+        around = partial(surroundings.of, ask.snapshot, window)
+        return self._shaping.fitted(kept, window, around, explicit=ask.trigger is Trigger.INVOKED)
 
     def _window(self, ask: Ask) -> Window:
         return windows.around(ask.snapshot, self.settings.context, ask.selected, scale=self._scale.value)

@@ -256,9 +256,30 @@ class OutcomeKind(enum.Enum):
     SHOWN = "shown"
     GATED = "gated"
     EMPTY = "empty"
+    QUIET = "quiet"
+    """There was something, and it was better not to show it."""
     SUPERSEDED = "superseded"
     CANCELLED = "cancelled"
     FAILED = "failed"
+
+
+class Fate(enum.Enum):
+    """What became of a suggestion that was shown."""
+
+    OPEN = "open"
+    """It is not known yet, or never will be: the editor was closed."""
+    ACCEPTED = "accepted"
+    """All of it at once."""
+    TYPED = "typed"
+    """The user typed all of it."""
+    PARTIAL = "partial"
+    """A part of it was taken or typed."""
+    REJECTED = "rejected"
+    """The user said no, or took it back."""
+    IGNORED = "ignored"
+    """The user did something else."""
+    CONTINUED = "continued"
+    """It is the rest of what an earlier ask showed, which has the fate."""
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -287,3 +308,15 @@ class Outcome(msgspec.Struct, frozen=True):
     read_tokens: int | None = None
     generated_tokens: int | None = None
     accepted: bool = False
+    model: str = ""
+    """Its name."""
+    confidence: float | None = None
+    """Mean log-probability of the tokens of what was shown or kept quiet."""
+    odds: float | None = None
+    """The chance that it was given to be what is wanted (see `silence`)."""
+    fate: str = ""
+    """One of `Fate`; empty: nothing was shown."""
+    n_taken: int = 0
+    """Characters of it that the user took or typed."""
+    kept: dict[str, float] = {}
+    """The share of what was taken that was still there after so many seconds."""

@@ -7,7 +7,10 @@ import logging
 from collections.abc import Callable
 from contextlib import aclosing
 
+import msgspec
+
 from monkeycode_lsp import clock, stops
+from monkeycode_lsp.context.surroundings import Surroundings
 from monkeycode_lsp.domain import Finish, Prompt, Scope, Usage, Window
 from monkeycode_lsp.engines.base import Engine
 from monkeycode_lsp.errors import EngineError
@@ -18,16 +21,30 @@ _TOKEN_CHARACTERS = 32
 """No answer has as many in every token.  A server that goes on and on is stopped here: each piece costs a look at the whole text."""
 
 
+def _as_said(text: str) -> str:
+    return text
+
+
+class Request(msgspec.Struct, frozen=True):
+    """What is asked of an engine, and what it takes to make sense of the answer."""
+
+    prompt: Prompt
+    window: Window
+    plan: stops.Plan
+    around: Surroundings = Surroundings()
+    restore: Callable[[str], str] = _as_said
+    """Puts back what was hidden in the prompt: what was said so far → what is meant."""
+
+
 class Generation:
     """Reads the engine until the answer is complete.
 
     Its task is the only thing that changes what it said; everybody else reads `text` and waits.
     """
 
-    def __init__(self, engine: Engine, prompt: Prompt, window: Window, plan: stops.Plan, scope: Scope, *, background: bool = False) -> None:
-        self.window = window
+    def __init__(self, engine: Engine, request: Request, scope: Scope, *, background: bool = False) -> None:
+        self.request = request
         self.scope = scope
-        self.plan = plan
         self.text = ""
         self.stop_reason = ""
         self.finish: Finish | None = None
@@ -46,14 +63,19 @@ class Generation:
         self._logprob = 0.0
         self._n_scored = 0
         self._engine = engine
-        self._prompt = prompt
-        self._most_characters = _TOKEN_CHARACTERS * prompt.max_tokens
+        self._said = ""
+        self._most_characters = _TOKEN_CHARACTERS * request.prompt.max_tokens
         self._is_stopped = False
         self._has_ended = False
         self._when_done: Callable[[], None] = lambda: None
         self._news: set[asyncio.Future[None]] = set()
         self._task = asyncio.create_task(self._run())
         self._task.add_done_callback(self._ended)
+
+    @property
+    def window(self) -> Window:
+        """The place it was begun for."""
+        return self.request.window
 
     @property
     def whole(self) -> bool:
@@ -135,7 +157,7 @@ class Generation:
 
     async def _read(self) -> None:
         try:
-            async with aclosing(self._engine.stream(self._prompt)) as stream:
+            async with aclosing(self._engine.stream(self.request.prompt)) as stream:
                 async for chunk in stream:
                     if self.first_ms is None and chunk.text:
                         self.first_ms = (clock.now() - self.began) * 1e3
@@ -145,12 +167,13 @@ class Generation:
                     self._n_tokens += chunk.n_tokens
                     if chunk.usage is not None:
                         self.usage = chunk.usage
-                    self.text += chunk.text
+                    self._said += chunk.text
+                    self.text = self.request.restore(self._said)
                     self._tell()
                     if len(self.text) > self._most_characters:
                         self.text, self.finish = self.text[: self._most_characters], Finish.LENGTH
                         return
-                    stop = stops.find(self.text, self.window, self.plan) if chunk.text else None
+                    stop = stops.find(self.text, self.request.window, self.request.plan) if chunk.text else None
                     if stop is not None:
                         self.text, self.stop_reason = self.text[: stop.at], stop.reason
                         return
@@ -168,6 +191,6 @@ class Generation:
 
     def _judge_last_line(self) -> None:
         """What the model left without a line end is whole now, and is judged like the lines before it."""
-        stop = stops.find(self.text + "\n", self.window, self.plan) if self.finish is Finish.STOP else None
+        stop = stops.find(self.text + "\n", self.request.window, self.request.plan) if self.finish is Finish.STOP else None
         if stop is not None:
             self.text = self.text[: stop.at]

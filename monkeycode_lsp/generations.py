@@ -9,10 +9,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from monkeycode_lsp import stops
-from monkeycode_lsp.domain import Prompt, Scope, Window
+from monkeycode_lsp.domain import Scope, Window
 from monkeycode_lsp.engines.base import Engine
-from monkeycode_lsp.generation import Generation
+from monkeycode_lsp.generation import Generation, Request
 from monkeycode_lsp.recall.agreement import Rest
 from monkeycode_lsp.recall.table import Made, Table
 
@@ -34,12 +33,12 @@ class Generations:
         self._finished = finished
         self._stopping: set[asyncio.Task[None]] = set()
 
-    def start(self, uri: str, prompt: Prompt, window: Window, plan: stops.Plan, scope: Scope, *, background: bool = False) -> Generation:
+    def start(self, uri: str, request: Request, scope: Scope, *, background: bool = False) -> Generation:
         """Begin one; another one of the document ends."""
         self.leave(uri)
         if len(running := self._table.all_running()) >= MOST_RUNNING:
             self._stop(running[0])
-        generation = Generation(self._engine, prompt, window, plan, scope, background=background)
+        generation = Generation(self._engine, request, scope, background=background)
         self._table.put(uri, generation)
         generation.when_done(lambda: self._done(uri, generation))
         return generation

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable, Sequence
 
 import msgspec
 
 from monkeycode_lsp import config, filters, prompt, stops
-from monkeycode_lsp.domain import Finish, Origin, Priority, Prompt, Sampling, Suggestion, Window
+from monkeycode_lsp.context.surroundings import Surroundings
+from monkeycode_lsp.domain import Finish, Origin, Priority, Sampling, Snippet, Suggestion, Window
 from monkeycode_lsp.engines.base import Model
-from monkeycode_lsp.generation import Generation
+from monkeycode_lsp.generation import Generation, Request
 
 
 class Shaping:
@@ -38,18 +40,30 @@ class Shaping:
         """How much is wanted there."""
         return stops.plan(window, self._multiline)
 
-    def prompt(self, uri: str, window: Window, model: Model, *, draft: str = "", background: bool = False) -> Prompt:
-        """As the model's family wants it."""
+    def request(
+        self,
+        uri: str,
+        window: Window,
+        model: Model,
+        *,
+        snippets: Sequence[Snippet] = (),
+        around: Surroundings = Surroundings(),  # noqa: B008 - frozen
+        draft: str = "",
+        background: bool = False,
+        stays_here: bool = False,
+    ) -> Request:
+        """What is asked at `window`, as the model's family wants it."""
         rendered = prompt.render(
             window,
-            (),
+            snippets,
             prompt.by_setting(self._template, model.family),
             max_tokens=self._max_tokens,
             sampling=self._sampling,
             priority=Priority.LOOK_AHEAD if background else Priority.INTERACTIVE,
             session=uri,
         )
-        return msgspec.structs.replace(rendered, draft=draft, model=model.fingerprint)
+        rendered = msgspec.structs.replace(rendered, draft=draft, model=model.fingerprint, stays_here=stays_here)
+        return Request(rendered, window, self.plan(window), around)
 
     def cleaned(self, generation: Generation, *, explicit: bool = False) -> filters.Cleaned:
         """What there is of the answer, for the place it was made for.
@@ -62,12 +76,17 @@ class Shaping:
             return self._cleaned
         if (generation.finish is Finish.LENGTH or not generation.whole) and "\n" in text.strip("\n"):
             text = text[: text.rfind("\n")]  # the last line is only a part of what it would be
-        self._last, self._cleaned = asked, filters.explained(text, generation.window, plan=generation.plan, explicit=explicit)
+        self._last, self._cleaned = (
+            asked,
+            filters.explained(text, generation.window, plan=generation.request.plan, around=generation.request.around, explicit=explicit),
+        )
         return self._cleaned
 
-    def fitted(self, kept: Suggestion, window: Window, *, explicit: bool) -> Suggestion | None:
+    def fitted(
+        self, kept: Suggestion, window: Window, around: Callable[[], Surroundings] = Surroundings, *, explicit: bool
+    ) -> Suggestion | None:
         """What was remembered, for the text around the cursor as it is now; what is typed through was cleaned as a whole."""
         if kept.origin is Origin.TYPED_THROUGH:
             return kept
-        text = filters.clean(kept.text, window, plan=self.plan(window), explicit=explicit)
+        text = filters.clean(kept.text, window, plan=self.plan(window), around=around(), explicit=explicit)
         return msgspec.structs.replace(kept, text=text) if text else None

@@ -154,7 +154,9 @@ class Completion(msgspec.Struct, frozen=True, rename="camel"):
     multiline: Literal["auto", "always", "never"] = "auto"
     """auto: several lines in an empty place or after an opener, else one statement."""
     candidates: Annotated[int, Meta(ge=1, le=10)] = 1
-    """Alternatives when asked by hand. Not in effect yet."""
+    """Different suggestions to choose from when you ask by key; more take longer."""
+    silence: Literal["auto", "off"] = "auto"
+    """auto: a suggestion that the model itself holds for unlikely is not shown while you type, the less so the more you take such ones; off: all are shown."""
     temperature: Annotated[float, Meta(ge=0, le=2)] = 0.0
     """0: the likeliest answer, always the same."""
     top_p: Annotated[float, Meta(gt=0, le=1)] = 1.0
@@ -181,9 +183,11 @@ class Context(msgspec.Struct, frozen=True, rename="camel"):
     suffix_tokens: Count = 256
     """Of the text after the cursor."""
     snippet_tokens: Count = 512
-    """Of pieces of other places. Not in effect yet."""
+    """Of what helps from other places: definitions of names that you use, similar code of files that you had open, your last edits; 0: none of it."""
     budget_ms: Milliseconds = 100
-    """Longest time to gather them. Not in effect yet."""
+    """Longest time to gather that; what is not found by then is left out."""
+    index: bool = True
+    """Keep an index of the definitions in your workspace, in the background."""
     max_document_bytes: Positive = 8_388_608
     """Larger documents are not served."""
 
@@ -217,9 +221,9 @@ class Privacy(msgspec.Struct, frozen=True, rename="camel"):
     secret_files: tuple[str, ...] = ()
     """File-name globs that are never served, beside the built-in ones."""
     redact_secrets: bool = True
-    """Replace secrets inside the text by placeholders. Not in effect yet."""
+    """Keys, tokens and passwords inside the text are replaced before a model sees them, and put back in its answer."""
     ignore_files: tuple[str, ...] = (".gitignore", ".monkeycodeignore")
-    """Files whose patterns name what is not quoted as context. Not in effect yet."""
+    """Files of a workspace whose patterns name what is not quoted as context; `.monkeycodeignore` says besides what is never served, or only by this machine."""
 
 
 class Scripted(msgspec.Struct, frozen=True, rename="camel"):

@@ -11,6 +11,7 @@ from typing import Protocol
 
 import msgspec
 
+from monkeycode_lsp.context.surroundings import Surroundings
 from monkeycode_lsp.domain import Window
 from monkeycode_lsp.filters import (
     brackets,
@@ -23,6 +24,7 @@ from monkeycode_lsp.filters import (
     markers,
     overlap,
     repetition,
+    syntax,
     whitespace,
 )
 
@@ -70,12 +72,15 @@ class Cleaned(msgspec.Struct, frozen=True):
     """Name of the filter, in words: `without rest of line`."""
 
 
-def clean(text: str, window: Window, *, plan: Extent, explicit: bool = False) -> str:
-    """The text to insert at the cursor, LF only; empty: nothing is worth showing."""
-    return explained(text, window, plan=plan, explicit=explicit).text
+def clean(text: str, window: Window, *, plan: Extent, around: Surroundings = Surroundings(), explicit: bool = False) -> str:  # noqa: B008 - frozen
+    """The text to insert at the cursor, LF only; empty: nothing is worth showing.
+
+    `around`: what of the document stands outside the window, so that its text is parsed as what it is.
+    """
+    return explained(text, window, plan=plan, around=around, explicit=explicit).text
 
 
-def explained(text: str, window: Window, *, plan: Extent, explicit: bool = False) -> Cleaned:
+def explained(text: str, window: Window, *, plan: Extent, around: Surroundings = Surroundings(), explicit: bool = False) -> Cleaned:  # noqa: B008 - frozen
     """Like `clean`, and tells which filter took the last of it."""
     if not text.strip():
         return Cleaned("")
@@ -85,4 +90,7 @@ def explained(text: str, window: Window, *, plan: Extent, explicit: bool = False
         text = apply(text, window)
         if not text.strip():
             return Cleaned("", emptied_by=apply.__name__.replace("_", " "))
-    return Cleaned(lines.limit(text, plan.max_lines).rstrip("\n") if not window.line_after.strip() else text)
+    if not window.line_after.strip():
+        text = lines.limit(text, plan.max_lines).rstrip("\n")
+    text = whitespace.without_end(syntax.without_faults(text, window, around), window)
+    return Cleaned(text) if text.strip() else Cleaned("", emptied_by="without parse errors")

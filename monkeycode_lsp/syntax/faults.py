@@ -17,6 +17,16 @@ def count(text: str, language: str) -> int | None:
     return None if tree is None else sum(1 for _ in _faults(tree.root_node))
 
 
+def around(text: str, at: int, language: str) -> tuple[int, int] | None:
+    """How many there are, and how many of them do not touch the character `at`; None: no grammar."""
+    tree = grammars.parse(text, language)
+    if tree is None:
+        return None
+    offset = len(text[:at].encode("utf-8", errors="replace"))
+    found = list(_faults(tree.root_node))
+    return len(found), sum(1 for node in found if not node.start_byte <= offset <= node.end_byte)
+
+
 def _faults(root: Node) -> Iterator[Node]:
     """Looks only where there is one: the rest of a large tree costs nothing."""
     waiting = [root]

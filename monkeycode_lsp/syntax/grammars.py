@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import logging
-from functools import lru_cache
+from functools import cache
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -66,7 +66,7 @@ LANGUAGES = frozenset(_PACKAGES)
 """Those that can have a grammar; some need the extra `languages`."""
 
 
-@lru_cache(maxsize=None)
+@cache
 def grammar(language: str) -> Language | None:
     """None where there is none, or it is not installed."""
     package = _PACKAGES.get(language)
@@ -82,7 +82,7 @@ def grammar(language: str) -> Language | None:
         return None
 
 
-@lru_cache(maxsize=None)
+@cache
 def _parser(language: str) -> Parser | None:
     known = grammar(language)
     if known is None:
@@ -98,7 +98,7 @@ def parse(text: str, language: str) -> Tree | None:
     return parser.parse(text.encode("utf-8", errors="replace")) if parser is not None else None
 
 
-@lru_cache(maxsize=None)
+@cache
 def tags(language: str) -> Query | None:
     """The query by which the grammar's authors find definitions and references; None: they gave none."""
     known, package = grammar(language), _PACKAGES.get(language)

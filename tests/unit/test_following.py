@@ -7,7 +7,7 @@ import asyncio
 import msgspec
 import pytest
 
-from monkeycode_lsp.completer import PATIENCE_S
+from monkeycode_lsp.following import PATIENCE_S
 from monkeycode_lsp.domain import Origin, OutcomeKind, Scope, Suggestion
 from monkeycode_lsp.engines.scripted import Answer, ScriptedEngine
 from monkeycode_lsp.errors import SupersededError

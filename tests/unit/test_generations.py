@@ -8,7 +8,8 @@ import msgspec
 import pytest
 
 from monkeycode_lsp import prompt, stops
-from monkeycode_lsp.domain import Prompt, Scope
+from monkeycode_lsp.domain import Scope
+from monkeycode_lsp.generation import Request
 from monkeycode_lsp.engines.scripted import Answer, ScriptedEngine
 from monkeycode_lsp.generations import GRACE_S, MOST_RUNNING, Generations
 from monkeycode_lsp.recall.table import Table
@@ -31,8 +32,8 @@ class Running:
     def start(self, marked, uri=URI, *, background=False):
         window = at(marked)
         rendered = prompt.render(window, (), prompt.by_name("qwen2.5-coder"), max_tokens=9, session=uri)
-        assert isinstance(rendered, Prompt)
-        return self.generations.start(uri, rendered, window, stops.plan(window, "auto"), SCOPE, background=background)
+        request = Request(rendered, window, stops.plan(window, "auto"))
+        return self.generations.start(uri, request, SCOPE, background=background)
 
 
 @on_virtual_time

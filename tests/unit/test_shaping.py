@@ -19,8 +19,8 @@ def shaping(**tree):
 
 async def begun(shaped, window, answer):
     engine = ScriptedEngine([answer])
-    prompt = shaped.prompt("file:///w/app.py", window, await engine.ready())
-    return Generation(engine, prompt, window, shaped.plan(window), Scope("engine", "settings", "workspace"))
+    request = shaped.request("file:///w/app.py", window, await engine.ready())
+    return Generation(engine, request, Scope("engine", "settings", "workspace"))
 
 
 async def test_of_an_answer_that_still_comes_only_whole_lines_are_fit_and_in_the_end_all_of_it():
@@ -76,6 +76,7 @@ def changed(settings):
         "top_p": 0.5,
         "min_p": 0.2,
         "repeat_penalty": 1.5,
+        "silence": "off",
         "disabled_languages": ("c",),
         "disabled_globs": ("x",),
     }
@@ -100,5 +101,6 @@ def test_every_setting_that_could_shape_an_answer_is_in_its_fingerprint():
 
 @pytest.mark.parametrize(("background", "priority"), [(True, Priority.LOOK_AHEAD), (False, Priority.INTERACTIVE)])
 async def test_what_nobody_asked_for_yet_is_less_urgent(background, priority):
-    prompt = shaping().prompt("file:///w/app.py", at("x = ‸"), await ScriptedEngine([]).ready(), background=background, draft="1")
+    model = await ScriptedEngine([]).ready()
+    prompt = shaping().request("file:///w/app.py", at("x = ‸"), model, background=background, draft="1").prompt
     assert (prompt.priority, prompt.draft, prompt.session) == (priority, "1", "file:///w/app.py")

@@ -11,10 +11,11 @@ from pathlib import Path
 
 import msgspec
 
-from monkeycode_lsp.bench import engine_text, processes, quality
+from monkeycode_lsp.bench import engine_text, processes
 from monkeycode_lsp.bench.engine_report import Answer
 from monkeycode_lsp.bench.engine_systems import Ours, own_home
-from monkeycode_lsp.bench.quality import Hole
+from monkeycode_lsp.bench.quality import sample, scores
+from monkeycode_lsp.bench.quality.sample import Hole
 from monkeycode_lsp.config import Local
 
 _COLD_TOKENS = 512
@@ -56,7 +57,7 @@ class Report(msgspec.Struct, frozen=True):
 
 async def compare(models: Sequence[Path], *, settings: Local, n: int, say: Callable[[str], None] = lambda _: None) -> Report:
     """One file after the other; needs llama-cpp-python."""
-    holes = quality.sample(engine_text.library(), n)
+    holes = sample.sample(engine_text.library(), n)
     settings = msgspec.structs.replace(settings, drafts="off", draft_model="", nice=0)
     files: list[File] = []
     for model in models:
@@ -88,8 +89,8 @@ async def _measure(ours: Ours, model: Path, home: Path, holes: Sequence[Hole]) -
         write_tokens_per_second=statistics.median(speeds) if speeds else 0.0,
         asks_per_second=len(holes) / seconds,
         n=len(holes),
-        exact=statistics.mean(quality.is_exact(answer.text, hole.expected) for answer, hole in zip(said, holes, strict=True)),
-        similarity=statistics.mean(quality.similarity(answer.text, hole.expected) for answer, hole in zip(said, holes, strict=True)),
+        exact=statistics.mean(scores.is_exact(answer.text, hole.expected) for answer, hole in zip(said, holes, strict=True)),
+        similarity=statistics.mean(scores.similarity(answer.text, hole.expected) for answer, hole in zip(said, holes, strict=True)),
         fills=family is not None,
     )
 

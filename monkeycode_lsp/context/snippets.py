@@ -1,0 +1,127 @@
+"""Which of the candidates are worth quoting, in which order of worth, and how much of each (pure).
+
+Nothing is quoted twice, nor what the window says already: a model that sees a text twice says it a third time.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from monkeycode_lsp.context import tokens, words
+from monkeycode_lsp.domain import Snippet, Window
+
+WEIGHTS = {"definition": 1.0, "own": 0.9, "edit": 0.6, "similar": 0.7}
+"""What the best snippet of a kind is worth."""
+ALIKE = 0.9
+"""Two snippets with more in common are one."""
+SHOWN = 0.5
+"""A snippet of which the window shows a larger share is in it."""
+LARGEST_SHARE = {"definition": 0.5, "own": 0.4, "edit": 0.3, "similar": 0.6}
+"""Of the budget, for one snippet."""
+_LEAST_TOKENS = 12
+"""Less of a snippet is not worth its path."""
+_FRAME_TOKENS = 3
+"""What stands around a snippet in a prompt, beside its path."""
+MOST_CANDIDATES = 64
+
+
+class Ranked(msgspec.Struct, frozen=True):
+    """A candidate, and what it is worth among those of all kinds."""
+
+    snippet: Snippet
+    worth: float
+
+
+class Seen(msgspec.Struct, frozen=True):
+    """The lines that the window shows, to compare many snippets with."""
+
+    lines: frozenset[str]
+    words: frozenset[str]
+
+
+def seen(window: Window) -> Seen:
+    """Of the parts nearest to the cursor, if it is very large."""
+    shown = window.prefix[-words.LOOKED_AT :] + window.suffix[: words.LOOKED_AT]
+    return Seen(words.telling(shown.split("\n")), words.words(window.prefix[-4_000:]))
+
+
+def ranked(candidates: Iterable[Snippet], window: Seen) -> list[Ranked]:
+    """The best first, without what is there twice or empty."""
+    by_worth = heapq.nlargest(MOST_CANDIDATES, (Ranked(snippet, worth(snippet)) for snippet in candidates), key=lambda one: one.worth)
+    kept: list[Ranked] = []
+    known: list[tuple[frozenset[str], frozenset[str]]] = []
+    for candidate in by_worth:
+        text = candidate.snippet.text
+        lines, its_words = words.lines(text), words.words(text)
+        if not lines or words.contained(lines, window.lines) > SHOWN:
+            continue
+        if any(_is_same(lines, its_words, *other) for other in known):
+            continue
+        known.append((lines, its_words))
+        kept.append(candidate)
+    return kept
+
+
+def _is_same(lines: frozenset[str], its_words: frozenset[str], other_lines: frozenset[str], other_words: frozenset[str]) -> bool:
+    """Whether a less worthy snippet says what another one says: nearly the same words, or lines that the other one has."""
+    return words.contained(lines, other_lines) > ALIKE or words.likeness(its_words, other_words) > ALIKE
+
+
+def worth(snippet: Snippet) -> float:
+    """From 0 to 1, comparable among all kinds."""
+    return WEIGHTS[snippet.kind] * min(1.0, max(0.0, snippet.score))
+
+
+def cost(snippet: Snippet) -> float:
+    """Tokens that it probably takes in a prompt."""
+    return tokens.estimate(snippet.text) + tokens.estimate(snippet.path) + _FRAME_TOKENS
+
+
+def fitted(snippet: Snippet, budget: float, window: Seen) -> Snippet | None:
+    """The snippet, cut at line ends to what is most useful of it if it is too long; None if nothing useful fits.
+
+    Of a definition that is its head; of a passage, the lines that say most of what the window is about.
+    """
+    if cost(snippet) <= budget:
+        return snippet
+    budget -= cost(msgspec.structs.replace(snippet, text=""))
+    if budget < _LEAST_TOKENS:
+        return None
+    lines = snippet.text.split("\n")
+    costs = [tokens.estimate(line) + 0.3 for line in lines]
+    start, stop = _best_run(lines, costs, budget, window) if snippet.kind == "similar" else (0, _reach(costs, 0, budget))
+    text = "\n".join(lines[start:stop]).strip("\n")
+    return msgspec.structs.replace(snippet, text=text) if tokens.estimate(text) >= _LEAST_TOKENS else None
+
+
+def _reach(costs: Sequence[float], start: int, budget: float) -> int:
+    """The end of the longest run of lines from `start` that fits."""
+    for at in range(start, len(costs)):
+        budget -= costs[at]
+        if budget < 0:
+            return at
+    return len(costs)
+
+
+def _best_run(lines: Sequence[str], costs: Sequence[float], budget: float, window: Seen) -> tuple[int, int]:
+    """The run of lines that fits and shares most with the window; it begins where a block begins, if there is a choice."""
+    gains = [len(words.words(line) & window.words) for line in lines]
+    best, best_gain = (0, 0), -1.0
+    stop, spent, gain = 0, 0.0, 0
+    for start in range(len(lines)):
+        while stop < len(lines) and spent + costs[stop] <= budget:
+            spent += costs[stop]
+            gain += gains[stop]
+            stop += 1
+        begins_block = start == 0 or not lines[start - 1].strip()
+        if lines[start].strip() and gain * (1.1 if begins_block else 1.0) > best_gain:
+            best, best_gain = (start, stop), gain * (1.1 if begins_block else 1.0)
+        if stop > start:
+            spent -= costs[start]
+            gain -= gains[start]
+        else:  # a line that is too long by itself
+            stop = start + 1
+    return best

@@ -1,0 +1,54 @@
+"""What the server and its index process tell each other: JSON, one message a line, over the process's standard input and output."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+
+class Begin(msgspec.Struct, frozen=True, tag="begin"):
+    """The first message to the process: what to do."""
+
+    folder: str
+    database: str
+    ignore_files: tuple[str, ...] = ()
+    walk_every_s: float = 1_800.0
+    """Though the workspace is watched: the system may lose events."""
+    unwatched_every_s: float = 60.0
+    """Where it cannot be watched."""
+
+
+class Changed(msgspec.Struct, frozen=True, tag="changed"):
+    """Paths in the workspace that may have changed; relative, `/` separated."""
+
+    paths: tuple[str, ...]
+
+
+class Rebuild(msgspec.Struct, frozen=True, tag="rebuild"):
+    """A reader found the database damaged."""
+
+
+ToWorker = Begin | Changed | Rebuild
+
+
+class State(msgspec.Struct, frozen=True, tag="state"):
+    """How far the index is."""
+
+    state: Literal["waiting", "indexing", "ready", "off"]
+    """waiting: the process of another window keeps the database."""
+    files: int = 0
+    symbols: int = 0
+    watched: bool = False
+    """Whether the system tells of changes; else the workspace is walked now and then."""
+    why: str = ""
+    """For people: why it is off, not watched, or not complete."""
+
+
+class Warning_(msgspec.Struct, frozen=True, tag="warning"):  # noqa: N801 - the plain name is an exception's
+    """What the user should know."""
+
+    text: str
+
+
+FromWorker = State | Warning_

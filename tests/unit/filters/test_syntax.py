@@ -1,0 +1,83 @@
+"""The syntax guarantee: no suggestion brings a parse error into the document."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from monkeycode_lsp.config import Context
+from monkeycode_lsp.context import surroundings
+from monkeycode_lsp.context.surroundings import Surroundings
+from monkeycode_lsp.context.window import around
+from monkeycode_lsp.domain import Snapshot
+from monkeycode_lsp.filters import syntax
+from monkeycode_lsp.syntax import faults
+from tests.unit.places import at
+
+
+@pytest.mark.parametrize(
+    ("language", "document", "answer", "left"),
+    [
+        ("python", "x = f(‸)\n", "a, b", "a, b"),
+        ("python", "x = ‸\n", "f(a))", "f(a)"),
+        ("python", "def f():\n    ‸\n", "return 1\n    return 2)", "return 1"),
+        ("python", "def f():\n    ‸\n", "a = 1\n    b = 2\n    c = )", "a = 1\n    b = 2"),
+        ("python", "‸\n", ") = 1", ""),
+        ("javascript", "function f() {\n  ‸\n}\n", "g();\n}\n}", "g();"),
+        ("go", "package m\n\nfunc f() {\n\t‸\n}\n", "x := g()\n}}", "x := g()"),
+        ("java", "class A {\n  void f() {\n    ‸\n  }\n}\n", "int x = 1;\n    int y = ;", "int x = 1;"),
+    ],
+)
+def test_what_breaks_the_document_is_cut_to_the_longest_piece_that_does_not(language, document, answer, left):
+    window = at(document, language=language)
+    assert syntax.without_faults(answer, window).rstrip() == left
+
+
+def test_an_opener_without_its_body_is_no_fault_and_text_that_was_broken_before_may_stay_so():
+    assert syntax.without_faults("for x in xs:", at("def f(xs):\n    ‸\n")) == "for x in xs:"
+    assert syntax.without_faults("a, b", at("x = f(‸\n")) == "a, b"
+    assert syntax.without_faults("1", at("class (:\n\nx = ‸\n")) == "1"
+
+
+def test_of_which_less_than_half_would_be_left_nothing_is():
+    assert syntax.without_faults("a[0m = 1", at("‸\n")) == ""
+
+
+@pytest.mark.parametrize("language", ["plaintext", "cobol", "markdown"])
+def test_without_a_grammar_nothing_is_promised(language):
+    assert syntax.without_faults("f(a))", at("x = ‸\n", language=language)) == "f(a))"
+
+
+def test_what_stands_outside_the_window_counts():
+    window = at("    ‸\n    b = 2\n")
+    inside = Surroundings(before='x = """\n', after='"""\n')
+    assert syntax.without_faults("f(a))", window, inside) == "f(a))"
+    assert syntax.without_faults("f(a))", window) == "f(a)"
+
+
+@given(st.text(alphabet="ab =()[]{}:\n\"'#\ud800\x00é", max_size=60), st.text(alphabet="ab =()[]{}:\n\"'", max_size=40))
+def test_no_text_brings_more_faults_than_there_were(answer, document):
+    half = len(document) // 2
+    window = at(document[:half] + "‸" + document[half:])
+    kept = syntax.without_faults(answer, window)
+    assert answer.startswith(kept)
+    before = faults.count(window.prefix + window.suffix, "python")
+    assert faults.count(window.prefix + kept + window.suffix, "python") <= before
+
+
+def test_surroundings_begin_at_the_left_margin_and_end_within_their_limits():
+    lines = [
+        line + "\n"
+        for line in ("import a", "", "def f():", *[f"    x = {n}" for n in range(400)], "def g():", *[f"    y = {n}" for n in range(2000)])
+    ]
+    snapshot = Snapshot("file:///w/a.py", "python", 1, lines, 390, 4)
+    window = around(snapshot, Context(prefix_tokens=64, suffix_tokens=32))
+    found = surroundings.of(snapshot, window)
+    text = found.before + window.prefix + window.suffix + found.after
+    assert "".join(lines).startswith(text)
+    assert found.before.startswith("import a")
+    assert len(found.after) <= surroundings.MOST_AFTER + 1
+
+
+def test_a_window_that_holds_the_whole_document_has_no_surroundings():
+    snapshot = Snapshot("file:///w/a.py", "python", 1, ["a = 1\n", "b"], 1, 1)
+    assert surroundings.of(snapshot, around(snapshot, Context())) == Surroundings()
