@@ -11,6 +11,7 @@ from monkeycode_lsp.context import window as windows
 from monkeycode_lsp.domain import Ask, Origin, Outcome, OutcomeKind, Suggestion, Window
 from monkeycode_lsp.generation import Generation
 from monkeycode_lsp.observe.timing import Stages
+from monkeycode_lsp.silence.judge import Verdict
 
 _SHOWN = {
     Origin.ENGINE: "Shown.",
@@ -37,12 +38,19 @@ class Account:
         self._window: Window | None = None
         self._shown: Suggestion | None = None
         self._generation: Generation | None = None
+        self._model = ""
+        self._confidence: float | None = None
+        self._odds: float | None = None
 
     def saw(self, window: Window) -> None:
         self._window = window
 
     def measured(self, generation: Generation) -> None:
         self._generation = generation
+
+    def judged(self, suggestion: Suggestion, verdict: Verdict, model: str) -> None:
+        """How sure the model (its name) was, whether it is shown or not."""
+        self._model, self._confidence, self._odds = model, suggestion.confidence, verdict.odds
 
     def ended(self, kind: OutcomeKind, reason: str) -> None:
         self._kind, self._reason = kind, reason
@@ -85,6 +93,9 @@ class Account:
             read_tokens=usage.read if usage else None,
             generated_tokens=self._generation.n_tokens if self._generation else None,
             first_ms=self._generation.first_ms if self._generation else None,
+            model=self._model,
+            confidence=self._confidence,
+            odds=self._odds,
         )
 
 

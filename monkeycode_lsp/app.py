@@ -13,8 +13,11 @@ from typing import Any, BinaryIO
 
 from monkeycode_lsp import config, folders, transport
 from monkeycode_lsp.completer import Completer
+from monkeycode_lsp.documents import file_path
 from monkeycode_lsp.engines import choose
 from monkeycode_lsp.errors import ConfigError, StorageError
+from monkeycode_lsp.gathering import Gathering
+from monkeycode_lsp.index.client import Index
 from monkeycode_lsp.observe.outcomes import FOLDER, Outcomes
 from monkeycode_lsp.recall import disk
 from monkeycode_lsp.recall.lookup import Recall
@@ -23,21 +26,38 @@ from monkeycode_lsp.recall.shared import Shared
 from monkeycode_lsp.recall.tier import Tier
 from monkeycode_lsp.server import Report, Server
 from monkeycode_lsp.settings import Layers
+from monkeycode_lsp.silence.history import FILE as HISTORY
+from monkeycode_lsp.silence.history import History
+from monkeycode_lsp.silence.judge import Silence
 from monkeycode_lsp.turn import Turn
+
+INDEXES = "index"
+"""The folder with the definitions of each workspace."""
 
 
 def make_server(overrides: Mapping[str, Any] | None = None, *, state: Path | None = None) -> Server:
     """A server with everything it needs; settings given here win over the editor's."""
     turn = Turn()
-    outcomes = Outcomes((state or folders.state()) / FOLDER)
+    state_folder = state or folders.state()
+    outcomes = Outcomes(state_folder / FOLDER)
+
+    history = History(state_folder / HISTORY)
+    history.load()
+
+    def save() -> None:
+        outcomes.save()
+        history.save()
 
     def make_completer(settings: config.Config, report: Report, before: Completer | None) -> Completer:
         same_cache = before is not None and before.settings.cache == settings.cache
+        same_context = before is not None and before.settings.context == settings.context and before.settings.privacy == settings.privacy
         same_engine = before is not None and choose.same_engine(before.settings, settings)
         return Completer(
             settings=settings,
             engine=before.engine if before is not None and same_engine else choose.engine(settings, report),
             recall=before.recall if before is not None and same_cache else make_recall(settings.cache, report),
+            gathering=before.gathering if before is not None and same_context else make_gathering(settings, report),
+            silence=Silence(settings.completion.silence, history),
             turn=turn,
             outcomes=outcomes,
             report=report,
@@ -47,18 +67,38 @@ def make_server(overrides: Mapping[str, Any] | None = None, *, state: Path | Non
         make_completer=make_completer,
         layers=Layers(environ=os.environ, overrides=overrides),
         outcomes=outcomes,
+        save=save,
         pull_model=choose.pull_model,
     )
 
 
-def make_recall(settings: config.Cache, report: Report) -> Recall:
-    """Every tier that the settings ask for, nearest first.  Called on the event loop; nothing is opened yet."""
+def _warner(report: Report) -> Callable[[str], None]:
+    """Reports trouble with what is kept on disk, from any thread.  Called on the event loop."""
     loop = asyncio.get_running_loop()
 
     def warn(text: str) -> None:
         with contextlib.suppress(RuntimeError):  # the loop has ended, and with it whoever would read it
             loop.call_soon_threadsafe(report, StorageError(text))
 
+    return warn
+
+
+def make_gathering(settings: config.Config, report: Report) -> Gathering:
+    """What helps from other places, with an index for each workspace that is a folder of this machine."""
+    warn = _warner(report)
+
+    def make_index(workspace: str) -> Index | None:
+        folder = file_path(workspace)
+        if folder is None:
+            return None
+        return Index(folder, folders.cache() / INDEXES, ignore_files=settings.privacy.ignore_files, warn=warn)
+
+    return Gathering(settings.context, make_index=make_index)
+
+
+def make_recall(settings: config.Cache, report: Report) -> Recall:
+    """Every tier that the settings ask for, nearest first.  Called on the event loop; nothing is opened yet."""
+    warn = _warner(report)
     memory = Memory(most_bytes=settings.memory_bytes, ttl_s=settings.memory_ttl_seconds)
     tiers: list[Tier] = []
     if settings.enabled and settings.disk_ttl_seconds:

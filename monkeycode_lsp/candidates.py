@@ -65,4 +65,4 @@ def _n_faults(text: str, request: Request) -> int:
 
 def _same(text: str) -> str:
     """Two texts with different white space are no choice."""
-    return " ".join(text.split())
+    return "".join(text.split())

@@ -10,19 +10,21 @@ import asyncio
 import logging
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
 import msgspec
 
 from monkeycode_lsp import candidates, clock, config, debounce, power
 from monkeycode_lsp.account import Account, why_empty
 from monkeycode_lsp.context import surroundings
-from monkeycode_lsp.context import window as windows
-from monkeycode_lsp.domain import Ask, Origin, OutcomeKind, Scope, Snapshot, Suggestion, Trigger, Window
+from monkeycode_lsp.documents import Edited
+from monkeycode_lsp.domain import Ask, Origin, OutcomeKind, Snapshot, Suggestion, Trigger, Window
 from monkeycode_lsp.engines.base import Engine, Model
 from monkeycode_lsp.errors import ContextOverflowError, EngineBusyError, MonkeyCodeError, SupersededError
 from monkeycode_lsp.following import Following
 from monkeycode_lsp.gate import Gate
-from monkeycode_lsp.generation import Generation, Request
+from monkeycode_lsp.gathering import Gathering
+from monkeycode_lsp.generation import Generation
 from monkeycode_lsp.generations import Generations
 from monkeycode_lsp.look_ahead import LookAhead
 from monkeycode_lsp.observe.outcomes import Outcomes
@@ -30,9 +32,12 @@ from monkeycode_lsp.read_ahead import ReadAhead
 from monkeycode_lsp.readiness import Readiness
 from monkeycode_lsp.recall.agreement import rest
 from monkeycode_lsp.recall.lookup import Recall
+from monkeycode_lsp.requesting import Requesting
 from monkeycode_lsp.scale import READ_S, Scale
 from monkeycode_lsp.screen import Screen
 from monkeycode_lsp.shaping import Shaping
+from monkeycode_lsp.silence.history import History
+from monkeycode_lsp.silence.judge import Silence, Verdict
 from monkeycode_lsp.turn import Turn
 
 logger = logging.getLogger(__name__)
@@ -57,6 +62,8 @@ class Completer:
         turn: Turn,
         outcomes: Outcomes,
         report: Callable[[MonkeyCodeError], None],
+        gathering: Gathering | None = None,
+        silence: Silence | None = None,
         read_s: float = READ_S,
         on_battery: Callable[[], bool] = power.on_battery,
     ) -> None:
@@ -66,13 +73,16 @@ class Completer:
         self._turn = turn
         self._outcomes = outcomes
         self._report = report
+        self.gathering = gathering or Gathering(settings.context)
         self._gate = Gate(settings)
         self._shaping = Shaping(settings)
-        self.screen = Screen(recall.showings, outcomes)
+        self._silence = silence or Silence("off", History())
+        self.screen = Screen(recall.showings, outcomes, self._silence)
         self._readiness = Readiness(engine)
         self._generations = Generations(engine, recall.table, self._finished)
         self._following = Following(self._generations, self._shaping)
         self._scale = Scale(settings, read_s=read_s)
+        self._requesting = Requesting(settings, shaping=self._shaping, near=recall.near, gathering=self.gathering, scale=self._scale)
         self._rhythm = debounce.Rhythm()
         self._read_ahead = ReadAhead(engine, settings)
         self._look_ahead = LookAhead(settings.look_ahead, on_battery)
@@ -113,7 +123,7 @@ class Completer:
             self._generations.leave(uri)
             return log.nothing(OutcomeKind.GATED, rule)
         self._works_on(ask.snapshot)
-        window = self._window(ask)
+        window = self._requesting.window(ask)
         log.saw(window)
         self._recall.showings.saw(uri, window)
         rule = self._gate.declines(ask, window)
@@ -135,16 +145,17 @@ class Completer:
         n, began = self.settings.completion.candidates, clock.now()
         model = await self._readiness.wait(began + self.settings.completion.deadline_ms / 1e3 + _START_S)
         until = clock.now() + self.settings.completion.deadline_ms / 1e3
-        request, scope = self._request(ask, window, model), self._scope(model, ask)
+        request, scope = self._requesting.request(ask, window, model), self._requesting.scope(model, ask.snapshot)
         drawing = asyncio.create_task(candidates.drawn(self._engine, self._shaping, request, scope, n=n - 1, until=until))
         try:
             first = self._show(ask, window, kept, log) if kept is not None else await self._answer(ask, window, log)
             offered = candidates.ranked(first, await drawing, request, n)
         finally:
             drawing.cancel()
+            await asyncio.wait({drawing})
         if not offered:
             return []
-        self.screen.shows(log.id, ask.snapshot, window, offered[0].text)
+        self.screen.shows(log.id, ask.snapshot, window, offered[0].text, Verdict())
         return [*log.shows(offered[0]), *(msgspec.structs.replace(other, id=log.id) for other in offered[1:])]
 
     async def _answer(self, ask: Ask, window: Window, log: Account) -> list[Suggestion]:
@@ -154,6 +165,7 @@ class Completer:
         self._rhythm = self._rhythm.with_asked(ask, window)
         self._readiness.soon()
         self._read_ahead.moved()
+        self._gather(ask, window)
         generation = await self._followed(ask, window, due, until)
         if generation is not None:
             await self._following.wait(ask, window, generation, until)
@@ -168,10 +180,16 @@ class Completer:
             return log.nothing(OutcomeKind.EMPTY, log.why_late())
         return await self._generate(ask, window, log, until)
 
+    def _gather(self, ask: Ask, window: Window) -> None:
+        """Look for what helps from other places, while there is time."""
+        model, explicit = self._readiness.model, ask.trigger is Trigger.INVOKED
+        is_here = model is not None and model.is_here
+        self.gathering.begin(ask.snapshot, window, scale=self._scale.value, is_here=is_here, explicit=explicit)
+
     async def _followed(self, ask: Ask, window: Window, due: float, until: float) -> Generation | None:
         if self._readiness.model is None:
             return None
-        scope, engine_s = self._scope(self._readiness.model, ask), self._rhythm.engine_ms / 1e3
+        scope, engine_s = self._requesting.scope(self._readiness.model, ask.snapshot), self._rhythm.engine_ms / 1e3
         return await self._following.find(ask.snapshot.uri, scope, window, due=due, until=until, engine_s=engine_s)
 
     async def _debounce(self, ask: Ask, window: Window, for_s: float) -> Suggestion | None:
@@ -179,7 +197,9 @@ class Completer:
         if self._readiness.model is None or not self.settings.cache.enabled:
             await asyncio.sleep(for_s)
             return None
-        kept = await self._recall.look_further(ask.snapshot.uri, self._scope(self._readiness.model, ask), window, for_s=for_s)
+        kept = await self._recall.look_further(
+            ask.snapshot.uri, self._requesting.scope(self._readiness.model, ask.snapshot), window, for_s=for_s
+        )
         return self._fitted(kept, ask, window) if kept is not None else None
 
     async def _generate(self, ask: Ask, window: Window, log: Account, until: float, *, may_shorten: bool = True) -> list[Suggestion]:
@@ -187,6 +207,8 @@ class Completer:
         model = await self._readiness.wait(until + _START_S)
         until += clock.now() - asked_at  # else the first ask of a session, which nobody repeats, would get nothing
         log.stages.end("ready")
+        await self.gathering.ready(ask.snapshot.uri, asked_at + self.settings.context.budget_ms / 1e3)
+        log.stages.end("context")
         self._generations.make_way()
         generation = self._start(ask, window, model)
         log.stages.end("prompt")
@@ -194,7 +216,7 @@ class Completer:
         if isinstance(generation.error, ContextOverflowError) and self._scale.overflowed(generation.error):
             if not may_shorten:
                 return log.nothing(OutcomeKind.FAILED, f"{generation.error} The next prompt will be shorter.")
-            return await self._generate(ask, self._window(ask), log, until, may_shorten=False)
+            return await self._generate(ask, self._requesting.window(ask), log, until, may_shorten=False)
         return self._conclude(ask, window, generation, log, Origin.ENGINE)
 
     def _conclude(self, ask: Ask, window: Window, generation: Generation, log: Account, origin: Origin) -> list[Suggestion]:
@@ -218,7 +240,12 @@ class Completer:
     def _show(self, ask: Ask, window: Window, suggestion: Suggestion, log: Account) -> list[Suggestion]:
         if ask.trigger is Trigger.AUTOMATIC and self._recall.showings.tired(window, suggestion.text):
             return log.nothing(OutcomeKind.EMPTY, "You have not taken this suggestion here before (setting cache.showings).")
-        self.screen.shows(log.id, ask.snapshot, window, suggestion.text)
+        model = self._readiness.model
+        verdict = self._silence.judge(ask, window, suggestion, model.fingerprint if model else "")
+        log.judged(suggestion, verdict, model.name if model else "")
+        if verdict.reason:
+            return log.nothing(OutcomeKind.EMPTY, verdict.reason)
+        self.screen.shows(log.id, ask.snapshot, window, suggestion.text, verdict)
         self._prepare_next(ask, window, suggestion.text)
         return log.shows(suggestion)
 
@@ -230,7 +257,7 @@ class Completer:
         after = msgspec.structs.replace(window, prefix=window.prefix + text)
         if not self._look_ahead.allows(model):
             self._rest(uri, window)
-        elif not self._gate.declines(ask, after) and self._recall.find(uri, self._scope(model, ask), after) is None:
+        elif not self._gate.declines(ask, after) and self._recall.find(uri, self._requesting.scope(model, ask.snapshot), after) is None:
             self._generations.make_way()
             self._generations.expire(self._start(ask, after, model, background=True), self._look_ahead.left_s)
 
@@ -241,17 +268,8 @@ class Completer:
             self._read_ahead.resting(uri, window, model)
 
     def _start(self, ask: Ask, window: Window, model: Model, *, background: bool = False) -> Generation:
-        request = self._request(ask, window, model, background=background)
-        return self._generations.start(ask.snapshot.uri, request, self._scope(model, ask), background=background)
-
-    def _request(self, ask: Ask, window: Window, model: Model, *, background: bool = False) -> Request:
-        """`background`: for the document as it would be with a suggestion taken."""
-        draft = self._recall.near.draft(self._scope(model, ask).own, window) if self._uses_drafts(model) else ""
-        around = surroundings.of(ask.snapshot, self._window(ask) if background else window)
-        return self._shaping.request(ask.snapshot.uri, window, model, around=around, draft=draft, background=background)
-
-    def _uses_drafts(self, model: Model | None) -> bool:
-        return model is not None and model.verifies_drafts and self.settings.cache.enabled
+        request = self._requesting.request(ask, window, model, background=background)
+        return self._generations.start(ask.snapshot.uri, request, self._requesting.scope(model, ask.snapshot), background=background)
 
     def _finished(self, uri: str, generation: Generation) -> None:
         """A stream has ended, whether somebody waited for it or not: learn from it, and remember what it said."""
@@ -262,16 +280,17 @@ class Completer:
         if generation.first_ms is not None and not generation.background:
             self._rhythm = self._rhythm.with_engine(generation.first_ms)
             self._scale.learn(generation.usage.read, generation.first_ms)
+            self.gathering.learn(generation.usage.read, generation.first_ms)
         text = self._shaping.cleaned(generation).text
         if text and self.settings.cache.enabled:
             self._recall.keep(uri, generation.scope, generation.window, Suggestion(text, confidence=generation.confidence))
-            if self._uses_drafts(self._readiness.model):
+            if self._requesting.uses_drafts(self._readiness.model):
                 self._recall.near.add(generation.scope.own, generation.window, text)
 
     def _recalled(self, ask: Ask, window: Window) -> Suggestion | None:
         if self._readiness.model is None or not self.settings.cache.enabled:
             return None
-        scope = self._scope(self._readiness.model, ask)
+        scope = self._requesting.scope(self._readiness.model, ask.snapshot)
         kept = self._recall.find(ask.snapshot.uri, scope, window)
         fitting = self._fitted(kept, ask, window) if kept is not None else None
         if fitting is not None:
@@ -281,17 +300,6 @@ class Completer:
     def _fitted(self, kept: Suggestion, ask: Ask, window: Window) -> Suggestion | None:
         around = partial(surroundings.of, ask.snapshot, window)
         return self._shaping.fitted(kept, window, around, explicit=ask.trigger is Trigger.INVOKED)
-
-    def _window(self, ask: Ask) -> Window:
-        return windows.around(ask.snapshot, self.settings.context, ask.selected, scale=self._scale.value)
-
-    def _scope(self, model: Model, ask: Ask) -> Scope:
-        return self._scope_of(model, ask.snapshot)
-
-    def _scope_of(self, model: Model, snapshot: Snapshot) -> Scope:
-        # A file of no workspace belongs to those beside it, and what is no file to itself.
-        alone = snapshot.uri.rpartition("/")[0] if snapshot.uri.startswith("file:") else snapshot.uri
-        return Scope(model.fingerprint, self._shaping.fingerprint, snapshot.workspace or alone)
 
     # What the server tells
 
@@ -308,10 +316,28 @@ class Completer:
 
     def opened(self, snapshot: Snapshot, *, n_nuls: int = 0) -> None:
         """A document is there to be worked on: the engine may read it before the first ask."""
-        if not self._gate.refuses(Ask(snapshot), n_nuls=n_nuls):
+        if self.met(snapshot, n_nuls=n_nuls):
             self._recall.meet(snapshot.workspace)
             self._opened = snapshot
             self._read_opened()
+
+    def met(self, snapshot: Snapshot, *, n_nuls: int = 0) -> bool:
+        """A document is open; whether it may be worked on, and quoted in others."""
+        may = not self._gate.refuses(Ask(snapshot), n_nuls=n_nuls)
+        if may:
+            self.gathering.opened(snapshot)
+        return may
+
+    def edited(self, edited: Edited) -> None:
+        """A document has other lines now: what stands on the screen, the rhythm and what is quoted follow."""
+        self.screen.edited(edited.uri, edited.lines)
+        self.gathering.edited(edited)
+        if edited.gap_ms is not None:
+            self.typed(edited.gap_ms, edited.inserted)
+
+    def typed(self, gap_ms: float, inserted: str) -> None:
+        """Learn the user's rhythm from the time between two edits."""
+        self._rhythm = self._rhythm.with_key(gap_ms, inserted)
 
     def _read_opened(self) -> None:
         if self._opened is not None and self._readiness.model is not None and self._look_ahead.may_read:
@@ -322,20 +348,29 @@ class Completer:
         """Another document than before: what is in that one may help in this one."""
         self._scale.working_on(snapshot.uri)
         before, self._last = self._last, snapshot
-        if self._readiness.model is None or not self._uses_drafts(self._readiness.model) or before is None or before.uri == snapshot.uri:
+        if before is not None and before.uri != snapshot.uri:
+            self.gathering.left(before)
+        if (
+            self._readiness.model is None
+            or not self._requesting.uses_drafts(self._readiness.model)
+            or before is None
+            or before.uri == snapshot.uri
+        ):
             return
-        scope = self._scope_of(self._readiness.model, before)
+        scope = self._requesting.scope(self._readiness.model, before)
         self._recall.learn(scope, before.uri, before.language, before.lines)
 
-    def typed(self, gap_ms: float, inserted: str) -> None:
-        """Learn the user's rhythm from the time between two edits."""
-        self._rhythm = self._rhythm.with_key(gap_ms, inserted)
+    def saved(self, workspace: str, path: Path) -> None:
+        """A file was written, by the editor or another program."""
+        self.gathering.saved(workspace, [path])
 
     def closed(self, uri: str) -> None:
         """The document was closed: stop what runs for it and forget what helped only there."""
         self._generations.leave(uri)
         self._read_ahead.stop(uri)
         self._recall.forget(uri)
+        self.gathering.closed(uri)
+        self.screen.closed(uri)
 
     @property
     def engine(self) -> Engine:
@@ -358,6 +393,8 @@ class Completer:
         await self._generations.aclose()
         if successor is None or successor.recall is not self._recall:
             await self._recall.aclose()
+        if successor is None or successor.gathering is not self.gathering:
+            await self.gathering.aclose()
         if close_engine:
             await self._turn.aclose()  # a loser may still be about to ask it
             await self._engine.aclose()

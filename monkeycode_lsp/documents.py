@@ -8,13 +8,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
 import msgspec
 
 from monkeycode_lsp.context.comments import commented
 from monkeycode_lsp.domain import Snapshot
-from monkeycode_lsp.text import Change, Document, Encoding, lf
+from monkeycode_lsp.text import Change, Document, Encoding, Span, lf
 
 
 @lru_cache(maxsize=4096)
@@ -30,6 +31,14 @@ def normal(uri: str) -> str:
     rest = (f"?{parts.query}" if parts.query else "") + (f"#{parts.fragment}" if parts.fragment else "")
     slashes = f"//{parts.netloc}" if parts.netloc or path.startswith("/") else ""
     return f"{parts.scheme.lower()}:{slashes}{quote(path)}{rest}"
+
+
+def file_path(uri: str) -> Path | None:
+    """Where a document lies on this machine; None: it is no file here.  `uri` as `normal` spells it."""
+    parts = urlsplit(uri)
+    if parts.scheme != "file" or parts.netloc not in {"", "localhost"} or "\0" in (path := unquote(parts.path)):
+        return None
+    return Path(path[1:] if len(path) > 2 and path[2] == ":" else path)  # noqa: PLR2004 - a drive: /c:/…
 
 
 class Cell(msgspec.Struct, frozen=True):
@@ -50,6 +59,8 @@ class Edited(msgspec.Struct, frozen=True):
     """Since the edit before; None for the document's first."""
     inserted: str
     """What the last of its changes put in, LF only."""
+    spans: tuple[Span, ...] | None
+    """The lines that its changes replaced, in turn; None: the whole text came anew."""
 
 
 class _Open(msgspec.Struct):
@@ -83,17 +94,22 @@ class Documents:
         entry = self._documents.get(key)
         if entry is None:
             return None
-        for change in changes:
-            entry.document.apply(change)
+        spans = [entry.document.apply(change) for change in changes]
         entry.document.version = version
         before, entry.edited_at = entry.edited_at, self._clock()
         entry.inserted = lf(changes[-1].text) if changes else ""
         gap_ms = None if before is None else (entry.edited_at - before) * 1e3
-        return Edited(key, entry.document.lines, gap_ms, entry.inserted)
+        known = tuple(span for span in spans if span is not None)
+        return Edited(key, entry.document.lines, gap_ms, entry.inserted, known if len(known) == len(spans) else None)
 
     def close(self, uri: str) -> None:
         """The editor closed the document."""
         self._documents.pop(normal(uri), None)
+
+    def all_open(self) -> list[Snapshot]:
+        """Every document as it is now, with the cursor at its beginning."""
+        snapshots = [self.snapshot(uri, 0, 0) for uri in self._documents]
+        return [snapshot for snapshot in snapshots if snapshot is not None]
 
     def n_nuls(self, uri: str) -> int:
         entry = self._documents.get(normal(uri))

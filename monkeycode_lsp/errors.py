@@ -9,7 +9,8 @@
     └── EngineError            the engine gave no (whole) answer
         ├── EngineUnavailableError   it cannot run at all: not installed, died at load
         │   ├── ModelMissingError    no model file; may offer one that can be fetched
-        │   └── EngineFaultError     it is there, and failed at this request
+        │   ├── EngineFaultError     it is there, and failed at this request
+        │   └── StaysHereError       it is elsewhere, and the text must not leave this machine
         ├── EngineBusyError          it is loading or asks us to wait; worth trying again soon
         ├── EngineRefusedError       it understood and said no (4xx): trying again is pointless
         ├── ContextOverflowError     the prompt is longer than the model's window
@@ -77,6 +78,16 @@ class ModelMissingError(EngineUnavailableError):
 
 class EngineFaultError(EngineUnavailableError):
     """The engine is there and says that it failed; another request may fare better."""
+
+
+class StaysHereError(EngineUnavailableError):
+    """The engine is elsewhere, and the text must not leave this machine."""
+
+    def __init__(self, elsewhere: str) -> None:
+        super().__init__(
+            f"An ignore file keeps this text on this machine, and {elsewhere}.",
+            remedy="Set `engine` to `local`, or an endpoint at 127.0.0.1; or change the level in the ignore file.",
+        )
 
 
 class EngineBusyError(EngineError):

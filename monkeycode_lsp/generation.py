@@ -10,6 +10,7 @@ from contextlib import aclosing
 import msgspec
 
 from monkeycode_lsp import clock, stops
+from monkeycode_lsp.context.redaction import Redaction
 from monkeycode_lsp.context.surroundings import Surroundings
 from monkeycode_lsp.domain import Finish, Prompt, Scope, Usage, Window
 from monkeycode_lsp.engines.base import Engine
@@ -21,10 +22,6 @@ _TOKEN_CHARACTERS = 32
 """No answer has as many in every token.  A server that goes on and on is stopped here: each piece costs a look at the whole text."""
 
 
-def _as_said(text: str) -> str:
-    return text
-
-
 class Request(msgspec.Struct, frozen=True):
     """What is asked of an engine, and what it takes to make sense of the answer."""
 
@@ -32,8 +29,8 @@ class Request(msgspec.Struct, frozen=True):
     window: Window
     plan: stops.Plan
     around: Surroundings = Surroundings()
-    restore: Callable[[str], str] = _as_said
-    """Puts back what was hidden in the prompt: what was said so far → what is meant."""
+    redaction: Redaction = Redaction("", "")
+    """What was hidden in the prompt, and is put back in the answer."""
 
 
 class Generation:
@@ -168,7 +165,7 @@ class Generation:
                     if chunk.usage is not None:
                         self.usage = chunk.usage
                     self._said += chunk.text
-                    self.text = self.request.restore(self._said)
+                    self.text = self.request.redaction.restore(self._said, whole=chunk.finish is not None)
                     self._tell()
                     if len(self.text) > self._most_characters:
                         self.text, self.finish = self.text[: self._most_characters], Finish.LENGTH

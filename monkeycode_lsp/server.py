@@ -17,16 +17,17 @@ from lsprotocol import types as lsp
 from pygls.lsp.server import LanguageServer
 
 import monkeycode_lsp
-from monkeycode_lsp import convert
+from monkeycode_lsp import convert, editor_settings
 from monkeycode_lsp.completer import Completer
 from monkeycode_lsp.config import Config
-from monkeycode_lsp.documents import Documents, normal
+from monkeycode_lsp.documents import Documents, file_path, normal
 from monkeycode_lsp.domain import Ask, Suggestion
+from monkeycode_lsp.editor_settings import EditorSettings
 from monkeycode_lsp.errors import ModelMissingError, MonkeyCodeError, SupersededError
 from monkeycode_lsp.notices import Notices, PullModel
 from monkeycode_lsp.observe.outcomes import Outcomes
 from monkeycode_lsp.protocol import Protocol
-from monkeycode_lsp.settings import SECTION, Layers
+from monkeycode_lsp.settings import Layers
 from monkeycode_lsp.text import Encoding
 from monkeycode_lsp.transport import Writer
 
@@ -39,8 +40,6 @@ REJECTED = "monkeycode.rejected"
 WHY = "monkeycode.why"
 TRIGGER_CHARACTERS = list(".([{,:=/ \"'")
 _SAVE_EVERY_S = 1.0
-_SETTINGS_S = 5.0
-"""An editor that has not told its settings by then is served with those from elsewhere."""
 
 Report = Callable[[MonkeyCodeError], None]
 MakeCompleter = Callable[[Config, Report, Completer | None], Completer]
@@ -54,15 +53,21 @@ class Server:
     what has been said to the user.
     """
 
-    def __init__(self, *, make_completer: MakeCompleter, layers: Layers, outcomes: Outcomes, pull_model: PullModel | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        make_completer: MakeCompleter,
+        layers: Layers,
+        outcomes: Outcomes,
+        save: Callable[[], None],
+        pull_model: PullModel | None = None,
+    ) -> None:
         self._make_completer = make_completer
-        self._layers = layers
         self._outcomes = outcomes
+        self._save = save
         self._documents = Documents()
         self._editor = convert.Client()
-        self._root = ""
         self._completer: Completer | None = None
-        self._problems: frozenset[str] = frozenset()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._newest = ""
         self._ended = asyncio.Event()
@@ -84,6 +89,7 @@ class Server:
         self._protocol.on_exit = self._exit
         self._notices = Notices(ls, self._protocol, pull_model=pull_model, pulled=self._pulled)
         self._protocol.on_unfit = self._unfit
+        self._settings = EditorSettings(layers, self._protocol, apply=self._apply, say=self._notices.say, spawn=self._spawn)
         self._register()
 
     # For the transport
@@ -109,7 +115,7 @@ class Server:
             task.cancel()
         if self._completer is not None:
             await self._completer.retire()
-        self._outcomes.save()
+        self._save()
 
     def _exit(self, code: int) -> None:
         self.exit_code = code
@@ -126,6 +132,7 @@ class Server:
             lsp.TEXT_DOCUMENT_DID_OPEN: self._did_open,
             lsp.TEXT_DOCUMENT_DID_CHANGE: self._did_change,
             lsp.TEXT_DOCUMENT_DID_CLOSE: self._did_close,
+            lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES: self._files_changed,
             lsp.NOTEBOOK_DOCUMENT_DID_OPEN: self._notebook_did_open,
             lsp.NOTEBOOK_DOCUMENT_DID_CHANGE: self._notebook_did_change,
             lsp.NOTEBOOK_DOCUMENT_DID_CLOSE: self._notebook_did_close,
@@ -134,6 +141,7 @@ class Server:
         }
         for method, handler in handlers.items():
             feature(method)(handler)
+        feature(lsp.TEXT_DOCUMENT_DID_SAVE, lsp.SaveOptions(include_text=False))(self._did_save)
         # Without options the framework would not announce it; Emacs uses it without saying so, hence always.
         feature(lsp.TEXT_DOCUMENT_INLINE_COMPLETION, lsp.InlineCompletionOptions())(self._inline_completion)
         self._ls.command(convert.ACCEPTED)(partial(self._accepted))
@@ -157,59 +165,29 @@ class Server:
             self._ls.feature(lsp.TEXT_DOCUMENT_COMPLETION, lsp.CompletionOptions(trigger_characters=TRIGGER_CHARACTERS))(
                 partial(self._completion)
             )
-        self._root = folders[0] if folders else params.root_uri or ""
-        self._layers.read_files(self._root)
-        self._layers.set_client(params.initialization_options)
+        root = folders[0] if folders else params.root_uri or ""
+        self._settings.begin(root, params.initialization_options, answers=self._editor.configuration)
         self._spawn(self._save_regularly())
 
     def _on_initialized(self, _params: lsp.InitializedParams) -> None:
-        if self._editor.configuration:
-            self._spawn(self._pull_configuration())
-        else:
-            self._apply_settings()
+        self._settings.started()
 
     async def _save_regularly(self) -> None:
         while True:
             await asyncio.sleep(_SAVE_EVERY_S)
-            await asyncio.to_thread(self._outcomes.save)
+            await asyncio.to_thread(self._save)
 
     # Settings
 
     def _configuration_changed(self, params: lsp.DidChangeConfigurationParams) -> None:
-        self._layers.read_files(self._root)  # they may be what has changed
-        pushed = params.settings
-        if isinstance(pushed, dict) and pushed:
-            self._layers.set_pushed(pushed)
-            self._apply_settings()
-        elif self._editor.configuration:
-            self._spawn(self._pull_configuration())
-        else:
-            self._apply_settings()
+        self._settings.changed(params.settings)
 
-    async def _pull_configuration(self) -> None:
-        item = lsp.ConfigurationItem(section=SECTION)
-        try:
-            async with asyncio.timeout(_SETTINGS_S):
-                answer = await self._protocol.ask_editor(lsp.WORKSPACE_CONFIGURATION, lsp.ConfigurationParams([item]))
-        except Exception as exc:  # noqa: BLE001 - an editor that cannot answer leaves the settings as they are
-            logger.info("The editor did not answer workspace/configuration (%s).", type(exc).__name__)
-            answer = None
-        if isinstance(answer, list) and answer:
-            self._layers.set_current(answer[0])
-        self._apply_settings()
-
-    def _apply_settings(self) -> None:
-        settings, problems = self._layers.resolve()
+    def _apply(self, settings: Config) -> None:
+        """Put settings in force."""
         before = self._completer
-        if before is None or before.settings != settings:
-            self._notices.forget()
-        for problem in dict.fromkeys(problems):
-            if problem not in self._problems:
-                self._notices.say(f"Setting {problem}")
-        self._problems = frozenset(problems)
         if before is not None and before.settings == settings:
             return
-        logging.getLogger("monkeycode_lsp").setLevel(self._layers.log_level(settings))
+        self._notices.forget()
         self._notices.mirror = settings.local.mirror
         try:
             self._completer = self._make_completer(settings, self._report, before)
@@ -223,6 +201,9 @@ class Server:
         if before is not None:
             self._spawn(before.retire(self._completer))
         self._spawn(self._completer.warm())
+        if before is None or before.gathering is not self._completer.gathering:
+            for snapshot in self._documents.all_open():
+                self._completer.met(snapshot, n_nuls=self._documents.n_nuls(snapshot.uri))
         self._read_ahead()
 
     # Documents
@@ -249,9 +230,7 @@ class Server:
         edited = self._documents.change(document.uri, document.version, convert.changes(events))
         if edited is None or self._completer is None:
             return
-        self._completer.screen.edited(edited.uri, edited.lines)
-        if edited.gap_ms is not None:
-            self._completer.typed(edited.gap_ms, edited.inserted)
+        self._completer.edited(edited)
 
     def _unfit(self, method: str, params: Any) -> None:
         """An edit that cannot be understood: the text that we have is no longer the user's, so it is not served until it comes anew."""
@@ -260,6 +239,21 @@ class Server:
 
     def _did_close(self, params: lsp.DidCloseTextDocumentParams) -> None:
         self._close(params.text_document.uri)
+
+    def _did_save(self, params: lsp.DidSaveTextDocumentParams) -> None:
+        self._files_written([params.text_document.uri])
+
+    def _files_changed(self, params: lsp.DidChangeWatchedFilesParams) -> None:
+        self._files_written([change.uri for change in params.changes])
+
+    def _files_written(self, uris: Sequence[str]) -> None:
+        """By the editor or another program."""
+        if self._completer is None:
+            return
+        for uri in map(normal, uris):
+            path = file_path(uri)
+            if path is not None:
+                self._completer.saved(self._documents.workspace_of(uri), path)
 
     def _close(self, uri: str) -> None:
         self._documents.close(uri)
@@ -317,7 +311,7 @@ class Server:
     async def _answer(self, asked: Ask, to_reply: Callable[[Ask, list[Suggestion], convert.Client], Any]) -> Any:
         if self._completer is None:  # the editor asks before it has told its settings
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._configured.wait(), _SETTINGS_S)
+                await asyncio.wait_for(self._configured.wait(), editor_settings.ANSWER_S)
         if self._completer is None:
             return to_reply(asked, [], self._editor)
         try:

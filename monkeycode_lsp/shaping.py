@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import secrets
 from collections.abc import Callable, Sequence
 
 import msgspec
 
 from monkeycode_lsp import config, filters, prompt, stops
+from monkeycode_lsp.context.redaction import Redaction, Redactor
 from monkeycode_lsp.context.surroundings import Surroundings
 from monkeycode_lsp.domain import Finish, Origin, Priority, Sampling, Snippet, Suggestion, Window
 from monkeycode_lsp.engines.base import Model
@@ -21,6 +23,7 @@ class Shaping:
 
     def __init__(self, settings: config.Config) -> None:
         completion = settings.completion
+        self._redactor = Redactor(secrets.token_bytes(16)) if settings.privacy.redact_secrets else None
         self._template = settings.template
         self._multiline = completion.multiline
         self._max_tokens = completion.max_tokens
@@ -30,7 +33,7 @@ class Shaping:
             min_p=completion.min_p,
             repeat_penalty=completion.repeat_penalty,
         )
-        parts = (settings.template, settings.completion, settings.context)
+        parts = (settings.template, settings.completion, settings.context, settings.privacy.redact_secrets)
         self._last: tuple[Generation, int, bool, bool] | None = None
         self._cleaned = filters.Cleaned("")
         self.fingerprint = hashlib.blake2b(msgspec.json.encode(parts), digest_size=8).hexdigest()
@@ -53,17 +56,25 @@ class Shaping:
         stays_here: bool = False,
     ) -> Request:
         """What is asked at `window`, as the model's family wants it."""
+        hidden = self._without_secrets(window, snippets, draft)
         rendered = prompt.render(
-            window,
-            snippets,
+            msgspec.structs.replace(window, prefix=hidden.before, suffix=hidden.after),
+            [msgspec.structs.replace(snippet, text=text) for snippet, text in zip(snippets, hidden.others, strict=False)],
             prompt.by_setting(self._template, model.family),
             max_tokens=self._max_tokens,
             sampling=self._sampling,
             priority=Priority.LOOK_AHEAD if background else Priority.INTERACTIVE,
             session=uri,
         )
-        rendered = msgspec.structs.replace(rendered, draft=draft, model=model.fingerprint, stays_here=stays_here)
-        return Request(rendered, window, self.plan(window), around)
+        rendered = msgspec.structs.replace(rendered, draft=hidden.others[-1], model=model.fingerprint, stays_here=stays_here)
+        return Request(rendered, window, self.plan(window), around, hidden)
+
+    def _without_secrets(self, window: Window, snippets: Sequence[Snippet], draft: str) -> Redaction:
+        """The draft is the last of the others."""
+        others = [*(snippet.text for snippet in snippets), draft]
+        if self._redactor is None:
+            return Redaction(window.prefix, window.suffix, tuple(others))
+        return self._redactor.redact(window.prefix, window.suffix, others)
 
     def cleaned(self, generation: Generation, *, explicit: bool = False) -> filters.Cleaned:
         """What there is of the answer, for the place it was made for.

@@ -34,6 +34,14 @@ class Change(msgspec.Struct, frozen=True):
     end: tuple[int, int] | None = None
 
 
+class Span(msgspec.Struct, frozen=True):
+    """Lines `first` to `old_stop` (exclusive) were replaced, and are now those from `first` to `new_stop`."""
+
+    first: int
+    old_stop: int
+    new_stop: int
+
+
 def split_lines(text: str) -> list[str]:
     """Lines with their terminators; the last one has none (and may be empty)."""
     lines = _LINE.findall(text)
@@ -147,20 +155,20 @@ class Document:
             return len(self._lines) - 1, len(self._lines[-1])
         return line, units_to_column(self._lines[line], units, self.encoding)
 
-    def apply(self, change: Change) -> None:
-        """Follow one edit."""
+    def apply(self, change: Change) -> Span | None:
+        """Follow one edit; the lines that it changed, None: all of them."""
         if change.start is None or change.end is None:
             self._lines = split_lines(change.text)
             self._shared = False
             self._n_chars = len(change.text)
             self._n_nuls = change.text.count("\0")
-            return
+            return None
         start, end = self.locate(*change.start), self.locate(*change.end)
         if end < start:
             start, end = end, start
-        self._replace(start, end, change.text)
+        return self._replace(start, end, change.text)
 
-    def _replace(self, start: tuple[int, int], end: tuple[int, int], text: str) -> None:
+    def _replace(self, start: tuple[int, int], end: tuple[int, int], text: str) -> Span:
         (first, start_column), (last, end_column) = start, end
         lines = self._lines
         text = lines[first][:start_column] + text + lines[last][end_column:]
@@ -187,3 +195,4 @@ class Document:
         self._n_chars += sum(map(len, new)) - sum(map(len, old))
         self._n_nuls += sum(line.count("\0") for line in new) - sum(line.count("\0") for line in old)
         lines[first:stop] = new
+        return Span(first, stop, first + len(new))

@@ -68,8 +68,8 @@ class Figure(msgspec.Struct, frozen=True):
     value: float
     unit: str = ""
     goal: float | None = None
-    bound: Literal["most", "least", ""] = ""
-    """Whether the goal is the most or the least that the value may be."""
+    bound: Literal["most", "least", "more", ""] = ""
+    """Whether the goal is the most or the least that the value may be, or what it must be above."""
     ok: bool | None = None
     """None: there is no goal."""
 
@@ -82,6 +82,11 @@ def at_most(name: str, value: float, goal: float, unit: str = "") -> Figure:
 def at_least(name: str, value: float, goal: float, unit: str = "") -> Figure:
     """A figure that should not be below its goal."""
     return Figure(name, value, unit, goal, "least", value >= goal)
+
+
+def above(name: str, value: float, goal: float, unit: str = "") -> Figure:
+    """A figure that should be above its goal."""
+    return Figure(name, value, unit, goal, "more", value > goal)
 
 
 class Part(msgspec.Struct, frozen=True, rename="camel"):

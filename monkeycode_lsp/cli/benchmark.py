@@ -1,4 +1,4 @@
-"""`monkeycode benchmark`: what the server, the way to an endpoint and the local engine cost, beside others in the same run."""
+"""`monkeycode benchmark`: what we cost, and whether what is suggested is worth accepting, beside others in the same run."""
 
 from __future__ import annotations
 
@@ -14,9 +14,12 @@ import msgspec
 from rich.console import Console
 
 from monkeycode_lsp import config
-from monkeycode_lsp.bench import engine, engine_report, load, load_report, load_stage, overhead, quant, tabby
+from monkeycode_lsp.bench import engine, engine_report, load, load_report, load_stage, overhead, tabby
 from monkeycode_lsp.bench.engine_stage import COMPETITORS, QUICK, Plan
-from monkeycode_lsp.cli import answering, benchmark_tables, terminal
+from monkeycode_lsp.bench.quality import quant
+from monkeycode_lsp.bench.quality import report as quality_report
+from monkeycode_lsp.bench.quality import run as quality
+from monkeycode_lsp.cli import answering, benchmark_quality, benchmark_tables, terminal
 from monkeycode_lsp.cli.engine import BUILD_TIME
 from monkeycode_lsp.engines.local import selftest
 from monkeycode_lsp.engines.local.engine import find_model
@@ -32,10 +35,14 @@ _HOLE_S = 2.5
 _LOCAL = config.Local()
 _LOAD = load_stage.Plan()
 _APIS = get_args(get_type_hints(config.Endpoint)["api"])
-_SCENARIOS = {"overhead": (), "load": tuple(load.PARTS), "engine": tuple(engine.PARTS)}
+_SCENARIOS = {"overhead": (), "load": tuple(load.PARTS), "engine": tuple(engine.PARTS), "quality": quality.PARTS}
 """With their parts."""
 
+_OPTION_OF = {"peer": "overhead", "limit": "quality", "fresh": "quality", "details": "quality"}
+"""The scenario of an option that only one has; the others are of `load`."""
+
 R = TypeVar("R", bound=msgspec.Struct)
+V = TypeVar("V")
 
 
 def _words(context: click.Context, parameter: click.Parameter, value: str) -> tuple[str, ...]:
@@ -44,6 +51,8 @@ def _words(context: click.Context, parameter: click.Parameter, value: str) -> tu
     known = {"only": parts, "against": (*COMPETITORS, "none")}[parameter.name or ""]
     words = tuple(word.strip() for word in value.split(",") if word.strip())
     for word in words:
+        if word == "all" and known and parameter.name == "only":
+            return ()
         if not known:
             raise click.BadParameter("This scenario has no parts.")
         if word not in known:
@@ -51,9 +60,9 @@ def _words(context: click.Context, parameter: click.Parameter, value: str) -> tu
     return words
 
 
-def _of_scenario(context: click.Context, parameter: click.Parameter, value: str) -> str:
+def _of_scenario(context: click.Context, parameter: click.Parameter, value: V) -> V:
     """Of an option that would silently mean nothing elsewhere."""
-    scenario = "overhead" if parameter.name == "peer" else "load"
+    scenario = _OPTION_OF.get(parameter.name or "", "load")
     if value and context.params["scenario"] != scenario:
         raise click.BadParameter(f"This is for --scenario {scenario}.")
     return value
@@ -76,14 +85,18 @@ def _of_scenario(context: click.Context, parameter: click.Parameter, value: str)
     "--rate", default=_LOAD.rate, show_default=True, type=click.FloatRange(0.1, 1000), help="Asks a second of all servers (load)."
 )
 @click.option("--seconds", default=_LOAD.seconds, show_default=True, type=click.FloatRange(1, 3600), help="Of arrivals, each way (load).")
-@click.option("--model", default="", help="Catalogue name or GGUF file (engine); its name at your endpoint (load).")
+@click.option("--model", default="", help="Catalogue name or GGUF file (engine, quality); its name at your endpoint (load).")
 @click.option("--quick", is_flag=True, help="About a minute: does it all work? (engine)")
 @click.option(
     "--only",
+    "--part",
     default="",
     callback=_words,
-    help=f"Some parts, with commas: {', '.join(engine.PARTS)} (engine); {', '.join(load.PARTS)} (load).",
+    help=f"Some parts, with commas: {', '.join(engine.PARTS)} (engine); {', '.join(load.PARTS)} (load); {', '.join(quality.PARTS)} (quality).",
 )
+@click.option("--limit", default=0, callback=_of_scenario, type=click.IntRange(0), help="Most tasks of each part; 0: all (quality).")
+@click.option("--fresh", is_flag=True, callback=_of_scenario, help="Forget what earlier runs have found (quality).")
+@click.option("--details", is_flag=True, callback=_of_scenario, help="Show what was cut wrongly, and where we lost (quality).")
 @click.option(
     "--against", default=",".join(COMPETITORS), show_default=True, callback=_words, help="Whom to compare with, or none (engine)."
 )
@@ -110,6 +123,9 @@ def benchmark(
     model: str,
     quick: bool,
     only: tuple[str, ...],
+    limit: int,
+    fresh: bool,
+    details: bool,
     against: tuple[str, ...],
     kills: int,
     holes: int,
@@ -126,6 +142,9 @@ def benchmark(
     what cancels and deaths cost.
 
     engine: the compiled engine beside llama-cpp-python called directly and a llama-server (xllamacpp).
+
+    quality: the same model asked straight and through us, on tasks with tests; what is cut wrongly; what other files are
+    good for.  It runs programs that a model wrote, each in a process with limits.  A run that was broken off goes on.
     """
     if bool(files) != compare_quant:
         raise click.UsageError("Files and --compare-quant belong together: `monkeycode benchmark --compare-quant FILE…`.")
@@ -138,6 +157,10 @@ def benchmark(
         endpoint = {"url": url, "api": api or "auto", "model": model, "apiKeyEnv": api_key_env}
         plan = load_stage.Plan(servers=servers, rate=rate, seconds=seconds)
         _print(_load(msgspec.convert(endpoint, config.Endpoint), plan, only), benchmark_tables.show_load, as_json=as_json)
+    elif scenario == "quality":
+        plan_of_quality = quality.Plan(parts=only or quality.PARTS, limit=limit, fresh=fresh)
+        report = _quality(settings, plan_of_quality)
+        _print(report, lambda report, out: benchmark_quality.show(report, out, details=details), as_json=as_json)
     else:
         engine_plan = msgspec.structs.replace(QUICK if quick else Plan(), kills=kills)
         _print(_engine(settings, engine_plan, only, against), benchmark_tables.show_engine, as_json=as_json)
@@ -173,6 +196,15 @@ def _engine(settings: config.Local, plan: Plan, only: tuple[str, ...], against: 
     if not only:
         _say_how_long(_QUICK_S if plan.quick else _ENGINE_S)
     return asyncio.run(engine.run(path, settings=settings, plan=plan, only=only, against=against, say=_say))
+
+
+def _quality(settings: config.Local, plan: quality.Plan) -> quality_report.Report:
+    model = None
+    if set(plan.parts) - set(quality.WITHOUT_MODEL):
+        _need_the_engine()
+        model = find_model(settings)
+    err = terminal.console(stderr=True)
+    return asyncio.run(quality.run(model, plan, settings=config.Config(local=settings), say=lambda words: err.print(words, markup=False)))
 
 
 def _compare(files: tuple[Path, ...], settings: config.Local, holes: int) -> quant.Report:

@@ -9,14 +9,17 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from monkeycode_lsp.bench import engine_report, load_report, overhead, quant
+from monkeycode_lsp.bench import engine_report, load_report, overhead
 from monkeycode_lsp.bench.engine_report import Asks, Figure, Part
 from monkeycode_lsp.bench.figures import Spread
+from monkeycode_lsp.bench.quality import quant
+from monkeycode_lsp.bench.quality import report as quality_report
 from monkeycode_lsp.cli import terminal
 
 _SMALL = 10.0
 _TINY = 0.1
 _MOST = 0.5
+_SIGNS = {"most": "≤", "least": "≥", "more": ">", "": ""}
 _TOO_SLOW = "Most asks got no text, so there is little to judge. `monkeycode doctor` says how fast the endpoint is, and what would mend it."
 _SOONER = (
     "added, below 0: our way was done sooner. It ends a stream when it has enough and replies by completion.deadlineMs with what there is; "
@@ -59,7 +62,7 @@ def show_load(report: load_report.Report, out: Console) -> None:
         out.print(f"{part.name}: {f'left out. {part.left_out}' if part.left_out else part.about}", markup=False)
         for way, spread in part.systems.items():
             times.add_row(part.name, way, str(spread.n), *(_number(ms) for ms in (spread.p50, spread.p90, spread.p99)))
-    for shown in (times, _figures(report.parts)):
+    for shown in (times, table_of_figures(report.parts)):
         if shown.row_count:
             out.print()
             out.print(shown)
@@ -71,24 +74,25 @@ def show_load(report: load_report.Report, out: Console) -> None:
         out.print()
         out.print(_TOO_SLOW, markup=False)
     else:
-        _verdicts(report.n_missed, out)
+        verdicts(report.n_missed, out)
 
 
 def show_engine(report: engine_report.Report, out: Console) -> None:
     """Each part with its systems, then the goals."""
     for line in _heading(report):
         out.print(line, markup=False)
-    for shown in (_asks(report), _figures(report.parts)):
+    for shown in (_asks(report), table_of_figures(report.parts)):
         if shown.row_count:
             out.print()
             out.print(shown)
     for part in report.parts:
         if part.left_out:
             out.print(f"{part.name}: left out. {part.left_out}", markup=False)
-    _verdicts(report.n_missed, out)
+    verdicts(report.n_missed, out)
 
 
-def _verdicts(n_missed: int, out: Console) -> None:
+def verdicts(n_missed: int, out: Console) -> None:
+    """The last line of a report."""
     out.print()
     missed = "1 goal is missed." if n_missed == 1 else f"{n_missed} goals are missed."
     out.print(missed if n_missed else "All goals are met.", markup=False)
@@ -124,7 +128,8 @@ def _row(part: Part, name: str, asks: Asks) -> Iterator[str]:
     yield f"{asks.reuse_share:.1%}"
 
 
-def _figures(parts: Iterable[Part | load_report.Part]) -> Table:
+def table_of_figures(parts: Iterable[Part | load_report.Part | quality_report.Part]) -> Table:
+    """Those of all parts, with their goals."""
     shown = terminal.table("part", "figure", "measured", "goal", "")
     for part in parts:
         for figure in part.figures:
@@ -139,7 +144,7 @@ def _measured(figure: Figure) -> Iterator[str | Text]:
 def _goal(figure: Figure) -> str:
     if figure.goal is None:
         return ""
-    return f"{'≤' if figure.bound == 'most' else '≥'} {_value(figure.goal, figure.unit)}"
+    return f"{_SIGNS[figure.bound]} {_value(figure.goal, figure.unit)}"
 
 
 def _verdict(figure: Figure) -> Text:

@@ -22,8 +22,8 @@ _HEADER_LINES = 10
 """Of one head, such as a function's parameters."""
 _LONGEST_LINE = 300
 _IMPORT = re.compile(
-    r"(?:import|from|use|using|pub\s+use|include|#\s*include|#\s*import|@import|require(?:_relative)?|package|namespace|open|alias|extern\s+crate)\b"
-    r"|(?:const|let|var|local)\s+[\w{}\s,:$]+=\s*require\b"
+    r"(?:import|from|use|using|pub\s+use|include|#\s*include|#\s*import|@import|require(?:_relative)?|package|open|alias|extern\s+crate)\b"
+    r"|namespace\b.*;|(?:const|let|var|local)\s+[\w{}\s,:$]+=\s*require\b"
 )
 _HEAD = re.compile(
     r"(?:[@\w\[\](),.*&<>:\s]*\s)?"

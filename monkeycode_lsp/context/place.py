@@ -33,5 +33,5 @@ def of(snapshot: Snapshot, window: Window) -> Place:
         path=window.path,
         line=snapshot.line,
         first=max(0, snapshot.line - window.prefix.count("\n")),
-        stop=min(len(snapshot.lines), snapshot.line + 1 + window.suffix.count("\n")),
+        stop=min(len(snapshot.lines), snapshot.line + 1 + window.suffix.removesuffix("\n").count("\n")),
     )

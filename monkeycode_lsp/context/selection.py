@@ -10,6 +10,7 @@ Read `choose` first.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from math import sqrt
 
 import msgspec
 
@@ -21,9 +22,9 @@ from monkeycode_lsp.domain import Snippet, Window
 FAR_LINES = 40
 """A cursor that moved farther is at another place: what is chosen there need not agree with what was."""
 LINES_PER_CHANGE = 10
-MARGIN = 1.3
-"""So much better must other snippets be, to be worth that the window is read anew."""
-MARGIN_FAR = 1.1
+MARGIN = 0.25
+"""So much more must other snippets be worth, that the window is read anew for them: about a third of a good definition."""
+MARGIN_FAR = 0.1
 """At another place the engine reads the window anew anyway, but the snippets it knows already."""
 _FADES = 0.97
 """For each line: what a snippet is still worth that is no candidate any more."""
@@ -41,6 +42,7 @@ class Chosen(msgspec.Struct, frozen=True):
     source: Snippet
     """The candidate that it was cut from."""
     worth: float
+    """Less if much of it was cut off."""
 
 
 class Selection(msgspec.Struct, frozen=True):
@@ -50,8 +52,8 @@ class Selection(msgspec.Struct, frozen=True):
     line: int = 0
     budget: float = 0.0
     chosen: tuple[Chosen, ...] = ()
-    credit: float = 0.0
-    """1 when a change is due."""
+    rested_lines: int = 0
+    """Lines that the cursor moved since the last change; more than `LINES_PER_CHANGE` are not counted."""
 
     @property
     def snippets(self) -> tuple[Snippet, ...]:
@@ -75,8 +77,8 @@ def choose(
 ) -> Selection:
     """The snippets for the prompt at `place`, in `budget` tokens.
 
-    `candidates` is called only if they matter.  `changed`: paths of files that were changed since the choice before;
-    what is quoted of them stays only if a candidate still says it.  `explicit`: the user asked by key, so that
+    `candidates` is called only if they matter.  `changed`: paths of files that were changed since the choice before
+    (of this one: outside the window); what is quoted of them stays only if a candidate still says it.  `explicit`: the user asked by key, so that
     something better is worth a wait in the middle of a line as well.
     """
     if budget <= 0:
@@ -89,27 +91,19 @@ def choose(
     seen = snippets.seen(window)
     ranked = snippets.ranked(candidates(), seen)
     if is_new:
-        return Selection(place.uri, place.line, budget, _fresh(ranked, budget, seen), credit=1.0)
-    return _next(previous, ranked, seen, place, changed=changed, moved=moved, explicit=explicit)
-
-
-def _next(
-    previous: Selection, ranked: Sequence[Ranked], seen: Seen, place: Place, *, changed: frozenset[str], moved: int, explicit: bool
-) -> Selection:
-    budget = previous.budget
+        fresh = _fresh(ranked, budget, seen)
+        return Selection(place.uri, place.line, budget, fresh, LINES_PER_CHANGE // 2 if fresh else LINES_PER_CHANGE)
     is_far = moved > FAR_LINES
-    credit = 1.0 if is_far or explicit else min(1.0, previous.credit + moved / LINES_PER_CHANGE)
+    rested = min(LINES_PER_CHANGE, previous.rested_lines + moved)
     kept = tuple(_kept(previous.chosen, ranked, seen, changed, moved))
     stays = tuple(one.snippet for one in kept) == previous.snippets
-    if credit >= 1.0 or not stays:
-        margin = MARGIN_FAR if is_far else MARGIN
-        fresh = _fresh(ranked, budget, seen)
-        grown = _grown(kept, ranked, budget, seen)
-        better = fresh if _worth(fresh) > margin * _worth(grown) else grown
-        if not stays or _worth(better) > _worth(kept):
-            spent = tuple(one.snippet for one in better) != previous.snippets
-            return Selection(place.uri, place.line, budget, better, credit=0.0 if spent and not is_far else credit)
-    return Selection(place.uri, place.line, budget, kept, credit)
+    if moved == 0 and stays and not explicit:
+        return previous
+    if rested == LINES_PER_CHANGE or explicit or not stays:
+        better = _better(kept, ranked, budget, seen)
+        if not stays or _worth(better) > _worth(kept) + (MARGIN_FAR if is_far else MARGIN):
+            return Selection(place.uri, place.line, budget, better)
+    return Selection(place.uri, place.line, budget, kept, rested)
 
 
 def _kept(chosen: Iterable[Chosen], ranked: Sequence[Ranked], seen: Seen, changed: frozenset[str], moved: int) -> Iterable[Chosen]:
@@ -117,11 +111,23 @@ def _kept(chosen: Iterable[Chosen], ranked: Sequence[Ranked], seen: Seen, change
     worths = {(one.snippet.path, one.snippet.text): one.worth for one in ranked}
     for one in chosen:
         now = worths.get((one.source.path, one.source.text))
-        if now is None and one.snippet.path in changed:
+        # The document's own heads are known for certain: what is none of them now is not true any more.
+        if now is None and (one.snippet.path in changed or one.snippet.kind == "own"):
             continue
         if words.contained(words.lines(one.snippet.text), seen.lines) > _SHOWN:
             continue
-        yield msgspec.structs.replace(one, worth=now if now is not None else one.worth * _FADES**moved)
+        worth = one.worth * _FADES**moved if now is None else now * _share(one.snippet, one.source)
+        yield msgspec.structs.replace(one, worth=worth)
+
+
+def _better(kept: tuple[Chosen, ...], ranked: Sequence[Ranked], budget: float, seen: Seen) -> tuple[Chosen, ...]:
+    """The best that there is now: `kept` with something behind it, or what would be chosen if nothing were kept."""
+    grown = _grown(kept, ranked, budget, seen)
+    fresh = _fresh(ranked, budget, seen)
+    if _worth(fresh) <= _worth(grown) + MARGIN_FAR:
+        return grown
+    stay = [one for one in kept if any(one.snippet == other.snippet for other in fresh)]
+    return (*stay, *(one for one in fresh if all(one.snippet != other.snippet for other in stay)))
 
 
 def _fresh(ranked: Iterable[Ranked], budget: float, seen: Seen) -> tuple[Chosen, ...]:
@@ -136,6 +142,8 @@ def _grown(kept: tuple[Chosen, ...], ranked: Iterable[Ranked], budget: float, se
     left = budget - sum(snippets.cost(one.snippet) for one in kept)
     lines = [words.lines(one.source.text) for one in kept]
     for candidate in ranked:
+        if left < snippets.LEAST_TOKENS:
+            break
         source = candidate.snippet
         its_lines = words.lines(source.text)
         if any(words.contained(its_lines, other) > snippets.ALIKE for other in lines):
@@ -143,10 +151,15 @@ def _grown(kept: tuple[Chosen, ...], ranked: Iterable[Ranked], budget: float, se
         snippet = snippets.fitted(source, min(left, budget * snippets.LARGEST_SHARE[source.kind]), seen)
         if snippet is None:
             continue
-        chosen.append(Chosen(snippet, source, candidate.worth))
+        chosen.append(Chosen(snippet, source, candidate.worth * _share(snippet, source)))
         lines.append(its_lines)
         left -= snippets.cost(snippet)
     return tuple(chosen)
+
+
+def _share(snippet: Snippet, source: Snippet) -> float:
+    """What is left of the worth after a cut: the first half of a text says more than the second."""
+    return sqrt(min(1.0, snippets.cost(snippet) / snippets.cost(source)))
 
 
 def _worth(chosen: Iterable[Chosen]) -> float:

@@ -115,10 +115,9 @@ def find(wanted: frozenset[str], documents: Iterable[Chunked], place: Place, *, 
     """The chunks most alike, best first; what the window shows is not among them, nor do two of them overlap."""
     candidates = list(documents)[:MOST_DOCUMENTS]
     weights = _weights(wanted, candidates)
-    whole = sum(weights.values())
-    if not whole:
+    if not weights:
         return []
-    sums = _sums(weights, candidates)
+    whole, sums = _sums(weights, candidates)
     n_chunks = sum(len(document.sizes) for document in candidates)
     average = sum(sum(document.sizes) for document in candidates) / n_chunks
     scored: list[tuple[float, int, int]] = []
@@ -143,11 +142,12 @@ def _weights(wanted: frozenset[str], documents: Sequence[Chunked]) -> dict[str, 
     return {word: log(1 + n_chunks / n_with) for n_with, word in sorted(rarity)}
 
 
-def _sums(weights: dict[str, float], documents: Sequence[Chunked]) -> dict[int, dict[int, float]]:
-    """By document and chunk: the weights of the words that it has."""
+def _sums(weights: dict[str, float], documents: Sequence[Chunked]) -> tuple[float, dict[int, dict[int, float]]]:
+    """The weights of the words that were looked up; and by document and chunk, of those that it has."""
     sums: dict[int, dict[int, float]] = {}
-    left = _BUDGET
+    whole, left = 0.0, _BUDGET
     for word, weight in weights.items():
+        whole += weight
         for at, document in enumerate(documents):
             indices = document.chunks_with.get(word)
             if indices is None:
@@ -158,7 +158,7 @@ def _sums(weights: dict[str, float], documents: Sequence[Chunked]) -> dict[int, 
             left -= len(indices)
         if left < 0:
             break
-    return sums
+    return whole, sums
 
 
 def _best(scored: Iterable[tuple[float, int, int]], documents: Sequence[Chunked], place: Place, most: int) -> list[Snippet]:

@@ -21,7 +21,8 @@ SHOWN = 0.5
 """A snippet of which the window shows a larger share is in it."""
 LARGEST_SHARE = {"definition": 0.5, "own": 0.4, "edit": 0.3, "similar": 0.6}
 """Of the budget, for one snippet."""
-_LEAST_TOKENS = 12
+LEAST_TOKENS = 8
+_LEAST_TOKENS = {"definition": LEAST_TOKENS, "own": LEAST_TOKENS, "edit": 12, "similar": 48}
 """Less of a snippet is not worth its path."""
 _FRAME_TOKENS = 3
 """What stands around a snippet in a prompt, beside its path."""
@@ -77,7 +78,16 @@ def worth(snippet: Snippet) -> float:
 
 def cost(snippet: Snippet) -> float:
     """Tokens that it probably takes in a prompt."""
-    return tokens.estimate(snippet.text) + tokens.estimate(snippet.path) + _FRAME_TOKENS
+    return sum(map(_of_line, snippet.text.split("\n"))) + frame(snippet)
+
+
+def frame(snippet: Snippet) -> float:
+    """Tokens that it takes beside its text."""
+    return tokens.estimate(snippet.path) + _FRAME_TOKENS
+
+
+def _of_line(line: str) -> float:
+    return tokens.estimate(line + "\n")
 
 
 def fitted(snippet: Snippet, budget: float, window: Seen) -> Snippet | None:
@@ -85,16 +95,19 @@ def fitted(snippet: Snippet, budget: float, window: Seen) -> Snippet | None:
 
     Of a definition that is its head; of a passage, the lines that say most of what the window is about.
     """
-    if cost(snippet) <= budget:
-        return snippet
-    budget -= cost(msgspec.structs.replace(snippet, text=""))
-    if budget < _LEAST_TOKENS:
-        return None
+    budget -= frame(snippet)
+    least = _LEAST_TOKENS[snippet.kind]
     lines = snippet.text.split("\n")
-    costs = [tokens.estimate(line) + 0.3 for line in lines]
+    costs = list(map(_of_line, lines)) if budget > 0 else []
+    if costs and sum(costs) <= budget:
+        return snippet
+    if budget < least:
+        return None
     start, stop = _best_run(lines, costs, budget, window) if snippet.kind == "similar" else (0, _reach(costs, 0, budget))
     text = "\n".join(lines[start:stop]).strip("\n")
-    return msgspec.structs.replace(snippet, text=text) if tokens.estimate(text) >= _LEAST_TOKENS else None
+    if sum(costs[start:stop]) < least or words.contained(words.lines(text), window.lines) > SHOWN:
+        return None
+    return msgspec.structs.replace(snippet, text=text)
 
 
 def _reach(costs: Sequence[float], start: int, budget: float) -> int:
@@ -108,7 +121,7 @@ def _reach(costs: Sequence[float], start: int, budget: float) -> int:
 
 def _best_run(lines: Sequence[str], costs: Sequence[float], budget: float, window: Seen) -> tuple[int, int]:
     """The run of lines that fits and shares most with the window; it begins where a block begins, if there is a choice."""
-    gains = [len(words.words(line) & window.words) for line in lines]
+    gains = [0 if line.strip() in window.lines else len(words.words(line) & window.words) for line in lines]
     best, best_gain = (0, 0), -1.0
     stop, spent, gain = 0, 0.0, 0
     for start in range(len(lines)):

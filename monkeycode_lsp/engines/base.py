@@ -33,6 +33,8 @@ class Model(msgspec.Struct, frozen=True):
     """Whether `Prompt.draft` is of use to it."""
     is_here: bool = False
     """Whether it, and every other that may stand in for it, is on this machine."""
+    heals: bool = False
+    """Whether `Prompt.heal` is of use to it: it begins an answer with the cut-off beginning of a token."""
     tells_confidence: bool = False
     """Whether chunks have log-probabilities."""
 

@@ -15,7 +15,7 @@ from typing import Protocol
 from monkeycode_lsp import clock
 from monkeycode_lsp.domain import Chunk, Prompt
 from monkeycode_lsp.engines.base import Engine, Model
-from monkeycode_lsp.errors import EngineBusyError, EngineError, EngineUnavailableError, ModelError
+from monkeycode_lsp.errors import EngineBusyError, EngineError, EngineUnavailableError, ModelError, StaysHereError
 
 logger = logging.getLogger(__name__)
 
@@ -112,6 +112,8 @@ class Failover:
             async with aclosing(self._first.stream(prompt)) as chunks:
                 async for chunk in chunks:
                     yield chunk
+        except StaysHereError:  # they are there, and must not see it
+            raise
         except EngineUnavailableError as exc:
             self._lost(exc)
             raise

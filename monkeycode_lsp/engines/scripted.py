@@ -50,7 +50,8 @@ class ScriptedEngine:
         self._fingerprint = f"scripted:{said.hexdigest()}"
 
     async def ready(self) -> Model:
-        return Model(name="scripted", family=prompt.by_name(self._family), fingerprint=self._fingerprint, context_tokens=8192)
+        family = prompt.by_name(self._family)
+        return Model(name="scripted", family=family, fingerprint=self._fingerprint, context_tokens=8192, is_here=True)
 
     async def stream(self, prompt: Prompt) -> AsyncGenerator[Chunk, None]:  # noqa: A002, RUF100 - the protocol's name
         answer = self._answers[min(len(self.prompts), len(self._answers) - 1)]

@@ -21,8 +21,10 @@ _STRINGS = (
 )
 _LOOSE = frozenset({"markdown", "plaintext", "latex", "tex", "restructuredtext", "git-commit", "shellscript", "bash", "sh", "zsh", "fish"})
 """Languages that use closing brackets by themselves: `1) first`, `case a)`."""
+_ROUND = frozenset("()[]")
 _DOCSTRINGS = ('"""', "'''")
 _MOST = 4
+_LINES_TO_COMMENT = 4
 
 
 def _scanner(mark: str) -> re.Pattern[str]:
@@ -48,22 +50,23 @@ class Balance(msgspec.Struct, frozen=True):
     """Opening brackets that nothing closes, outermost first."""
     n_quotes: int
     """Quotes that stand alone on their line."""
+    free: str = ""
+    """Those of the extra ones that something opened before the text would make good."""
+    has_quotes: bool = False
+    """Whether one of the quotes that stand alone may go on over lines."""
 
     @property
     def n_faults(self) -> int:
         return len(self.extra) + len(self.unclosed) + self.n_quotes
 
 
-_NOTHING = Balance((), "", 0)
-
-
-def balance(text: str, language: str, *, curly: bool = True, head: int = 0) -> Balance:
-    """Scan `text`; without `curly`, braces are ordinary characters.  What stands before `head` may be known from a scan before."""
-    known = _head(text[:head], language, curly=curly) if head else _NOTHING
-    stack, extra, n_quotes = list(known.unclosed), list(known.extra), known.n_quotes
-    for match in _SCANNERS[comments.marker(language)].finditer(text, 0 if known is _NOTHING else head):
+def balance(text: str, language: str, *, curly: bool = True, opened: str = "") -> Balance:
+    """Scan `text`, before which `opened` is open; without `curly`, braces are ordinary characters."""
+    stack, extra, free, n_quotes, has_quotes = list(opened), [], [], 0, False
+    for match in _SCANNERS[comments.marker(language)].finditer(text):
         if match.lastgroup == "quote":
             n_quotes += 1
+            has_quotes = has_quotes or match.group() in _DOCSTRINGS
         elif match.lastgroup == "bracket":
             bracket = match.group()
             if bracket in "{}" and not curly:
@@ -74,25 +77,83 @@ def balance(text: str, language: str, *, curly: bool = True, head: int = 0) -> B
                 stack.pop()
             else:
                 extra.append(match.start())
-    return Balance(tuple(extra), "".join(stack), n_quotes)
+                if not stack:
+                    free.append(bracket)
+    return Balance(tuple(extra), "".join(stack), n_quotes, "".join(free), has_quotes)
 
 
-@lru_cache(maxsize=4)
-def _head(text: str, language: str, *, curly: bool) -> Balance:
-    """Whole lines that several texts begin with.  Nothing, if a string or a comment may be open at their end."""
+@lru_cache(maxsize=8)
+def _piece(text: str, language: str, *, curly: bool) -> Balance | None:
+    """Lines that stand around several answers; None, if a string or a comment may be open at their end."""
     found = balance(text, language, curly=curly)
-    is_open = (
-        found.n_quotes or any(text.count(mark) % 2 for mark in _DOCSTRINGS) or text.endswith("\\\n") or text.rfind("/*") > text.rfind("*/")
-    )
-    return _NOTHING if is_open else found
+    return None if _goes_on(text, found) else found
+
+
+def _goes_on(text: str, found: Balance) -> bool:
+    is_odd = found.n_quotes > 0 or any(text.count(mark) % 2 for mark in _DOCSTRINGS)
+    return is_odd or text.endswith(("\\", "\\\n")) or text.rfind("/*") > text.rfind("*/")
 
 
 def n_faults(text: str, window: Window) -> int:
-    """How much is wrong with the document around the cursor if `text` is put there."""
+    """How much is wrong with the document around the cursor if `text` is put there.
+
+    The lines above and below are known from answers before; only what stands between is scanned.
+    """
     # Where the document's start or end is missing, so are braces, and the count would blame others.
     is_all = window.whole_prefix and window.whole_suffix
     head = window.prefix.rfind("\n") + 1
-    return balance(window.prefix + text + window.suffix, window.language, curly=is_all, head=head).n_faults
+    tail = window.suffix.find("\n")
+    tail = len(window.suffix) if tail < 0 else tail
+    above = _piece(window.prefix[:head], window.language, curly=is_all)
+    below = balance_below(window.suffix[tail:], window.language, curly=is_all)
+    middle = window.prefix[head:] + text + window.suffix[:tail]
+    if above is None:
+        return balance(window.prefix + text + window.suffix, window.language, curly=is_all).n_faults
+    found = balance(middle, window.language, curly=is_all, opened=above.unclosed)
+    if found.has_quotes or _is_unfinished(middle):
+        return balance(window.prefix + text + window.suffix, window.language, curly=is_all).n_faults
+    return len(above.extra) + above.n_quotes + len(found.extra) + found.n_quotes + _joined(found.unclosed, below)
+
+
+def _is_unfinished(text: str) -> bool:
+    """Whether what is skipped may reach into the next line."""
+    return text.endswith("\\") or text.rfind("/*") > text.rfind("*/") or any(mark in text for mark in _DOCSTRINGS)
+
+
+@lru_cache(maxsize=8)
+def balance_below(text: str, language: str, *, curly: bool) -> Balance:
+    """Of the lines below the cursor's."""
+    return balance(text, language, curly=curly)
+
+
+def _joined(opened: str, below: Balance) -> int:
+    """The faults of the lines below, if `opened` is open above them; what they do not close is one too."""
+    stack, n_extra = list(opened), len(below.extra) - len(below.free)
+    for bracket in below.free:
+        if stack and stack[-1] == _OPENER[bracket]:
+            stack.pop()
+        else:
+            n_extra += 1
+    return n_extra + len(stack) + len(below.unclosed) + below.n_quotes
+
+
+def is_open(text: str, language: str) -> bool:
+    """Whether a round or square bracket of `text` is still open: the next lines may be aligned at will."""
+    return bool(balance(text, language, curly=False).unclosed)
+
+
+def open_at_line_ends(text: str, language: str) -> list[bool]:
+    """The same for each line of `text`, as if it ended there."""
+    breaks = [index for index, char in enumerate(text) if char == "\n"]
+    found: list[bool] = []
+    depth = 0
+    for match in _SCANNERS[comments.marker(language)].finditer(text):
+        while len(found) < len(breaks) and breaks[len(found)] < match.start():
+            found.append(depth > 0)
+        bracket = match.group() if match.lastgroup == "bracket" else ""
+        if bracket in _ROUND:
+            depth = max(0, depth + (1 if bracket not in _OPENER else -1))
+    return found + [depth > 0] * (len(breaks) - len(found))
 
 
 def extra_closer(text: str, window: Window, *, whole: bool) -> int | None:
@@ -101,7 +162,7 @@ def extra_closer(text: str, window: Window, *, whole: bool) -> int | None:
     While the text is not `whole`, a closer may be followed by the opener that makes it good:
     only one on the cursor's own line, before the same closer, is sure.
     """
-    ended = _comment_end(text, window)
+    ended = _comment_end(text, window, whole=whole)
     if ended is not None:
         return ended
     rest = window.line_after.strip()
@@ -119,15 +180,25 @@ def extra_closer(text: str, window: Window, *, whole: bool) -> int | None:
     return None
 
 
-def _comment_end(text: str, window: Window) -> int | None:
-    """Where `text` ends the comment or the docstring that the text after the cursor ends; None: nowhere."""
-    _, closer = comments.block(window.language)
-    if closer and closer in text and comments.ends_below(window):
-        return text.index(closer)
+def _comment_end(text: str, window: Window, *, whole: bool) -> int | None:
+    """Where `text` ends the comment or the docstring that the text after the cursor ends; None: nowhere.
+
+    It may begin another one, which that text ends then; while it is not `whole`, it has a few lines to do so.
+    """
+    opener, closer = comments.block(window.language)
+    at = text.find(closer) if closer else -1
+    if at >= 0 and text.rfind(opener) < text.rfind(closer) and comments.ends_below(window):
+        return at if whole or _is_past(text, at, closer, window) else None
     for quotes in _DOCSTRINGS if window.language == "python" and window.whole_prefix and window.whole_suffix else ():
-        if quotes in text and window.prefix.count(quotes) % 2 and window.suffix.count(quotes) % 2:
-            return text.index(quotes)
+        at = text.find(quotes)
+        if at >= 0 and text.count(quotes) % 2 and window.prefix.count(quotes) % 2 and window.suffix.count(quotes) % 2:
+            return at if whole or _is_past(text, at, quotes, window) else None
     return None
+
+
+def _is_past(text: str, at: int, closer: str, window: Window) -> bool:
+    """Whether it is too late to begin another comment."""
+    return closer in window.line_after or text.count("\n", at) > _LINES_TO_COMMENT
 
 
 def _in_open_string(text: str, language: str) -> bool:

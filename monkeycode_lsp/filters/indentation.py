@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 
 from monkeycode_lsp.domain import Window
-from monkeycode_lsp.filters import brackets
 
 _LEAD = re.compile(r"^[ \t]+(?=[^\s*])", re.MULTILINE)
 _OPENS = re.compile(r"(?:[:{(\[]|=>|->|\bdo|\bthen)\s*\Z")
@@ -83,8 +82,3 @@ def _step(leads: list[str], window: Window) -> int:
     depth = window.line_before.count("\t") if not window.line_before.strip() else n_columns(window.line_before, 1)
     fitting = [step for step in (4, 2, 8, 3) if all("\t" not in lead and len(lead) % step == 0 for lead in leads)]
     return min(fitting, key=lambda step: abs(len(leads[0]) // step - depth) > 1, default=0)
-
-
-def is_open(text: str, language: str) -> bool:
-    """Whether a round or square bracket of `text` is still open: the next lines may be aligned at will."""
-    return bool(brackets.balance(text, language, curly=False).unclosed)

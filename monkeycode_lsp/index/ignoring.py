@@ -10,7 +10,7 @@ import stat
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
-from monkeycode_lsp.context import ignores
+from monkeycode_lsp.context import ignores, secrets
 from monkeycode_lsp.context.ignores import IgnoreFile
 from monkeycode_lsp.context.policy import Policy, Verdict
 
@@ -23,8 +23,9 @@ class Rules:
 
     # The mutable state is what was read so far: the policy of each folder's entries.  It changes in `_policy_of` only.
 
-    def __init__(self, root: Path, names: Sequence[str]) -> None:
-        """`names`: of the files that hold rules; what a later one says counts more."""
+    def __init__(self, root: Path, names: Sequence[str], secret_files: Sequence[str] = ()) -> None:
+        """`names`: of the files that hold rules; what a later one says counts more.  `secret_files`: more patterns of secret files."""
+        self._secret_files = tuple(secret_files)
         self._root = root
         self._names = tuple(name for name in names if PurePosixPath(name).name == name)
         self._above, outer = self._outer()
@@ -33,6 +34,10 @@ class Rules:
     def judge(self, path: str) -> Verdict:
         """Of a file, or of a folder where `path` ends in `/`; `/` separated, relative to the workspace."""
         return self._policy_of(_parent(path)).judge(self._above + path)
+
+    def is_secret(self, path: str) -> bool:
+        """Whether a file looks by its name like it holds secrets."""
+        return secrets.is_secret(path, self._secret_files)
 
     def is_source(self, path: str) -> bool:
         """Whether a change of this file changes the rules."""
@@ -95,7 +100,7 @@ def _data(path: Path) -> bytes | None:
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             return None
-        with open(descriptor, "rb", closefd=False) as file:  # noqa: PTH123 - a descriptor
+        with open(descriptor, "rb", closefd=False) as file:
             return file.read(ignores.MOST_BYTES + 1)
     except OSError:
         return None

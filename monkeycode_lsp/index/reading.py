@@ -6,6 +6,7 @@ Invariants: whatever lies there, reading it ends: no pipe is waited for, no link
 from __future__ import annotations
 
 import enum
+import errno
 import hashlib
 import os
 import re
@@ -21,8 +22,12 @@ _LONGEST_LINE = 5_000
 _LONG_ON_AVERAGE = 200
 _FEW_BYTES = 2_000
 """Of a short file one long line says nothing."""
+_FEW_ODD = 20
+"""Bytes that are no UTF-8: a name in an older encoding."""
 _HEAD = 2_048
-_GENERATED = re.compile(r"@generated\b|\bdo not (?:edit|modify)\b|\bautomatically generated\b|\bauto-?generated (?:by|file|code)\b", re.IGNORECASE)
+_GENERATED = re.compile(
+    r"@generated\b|\bdo not (?:edit|modify)\b|\bautomatically generated\b|\bauto-?generated (?:by|file|code)\b", re.IGNORECASE
+)
 _GENERATED_GO = re.compile(r"^// Code generated .* DO NOT EDIT\.$", re.MULTILINE)
 _COMMENT = re.compile(r"^\s*(?:#|//|/?\*|--|;|<!--|\"\"\"|''')")
 _HASH_BYTES = 16
@@ -31,8 +36,7 @@ _HASH_BYTES = 16
 class Why(enum.Enum):
     """Why there is no text."""
 
-    GONE = "gone"
-    UNREADABLE = "unreadable"
+    UNREADABLE = "gone or unreadable"
     CHANGING = "changed while it was read"
     NOT_WRITTEN = "binary, generated or too large"
 
@@ -50,28 +54,26 @@ class Text(msgspec.Struct, frozen=True):
 def read(root: Path, path: str) -> Text | Why:
     """The text of the file at `path`, relative to `root`.  Never fails."""
     try:
-        descriptor = os.open(root / path, _CAREFULLY)
-    except (FileNotFoundError, NotADirectoryError):
-        return Why.GONE
-    except (OSError, ValueError):
+        data, before, after = _read(root / path)
+    except (OSError, ValueError):  # gone, not for us, no file, or no such name can be
         return Why.UNREADABLE
-    try:
-        with open(descriptor, "rb") as file:  # noqa: PTH123 - a descriptor
-            before = os.fstat(descriptor)
-            if not stat.S_ISREG(before.st_mode):
-                return Why.UNREADABLE
-            if before.st_size > MOST_BYTES:
-                return Why.NOT_WRITTEN
-            data = file.read(MOST_BYTES + 1)
-            after = os.fstat(descriptor)
-    except OSError:
-        return Why.UNREADABLE
+    if before.st_size > MOST_BYTES:
+        return Why.NOT_WRITTEN
     if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns) or len(data) != after.st_size:
         return Why.CHANGING
     text = written(data)
     if text is None:
         return Why.NOT_WRITTEN
     return Text(text, after.st_size, after.st_mtime_ns, hashlib.blake2b(data, digest_size=_HASH_BYTES).digest())
+
+
+def _read(path: Path) -> tuple[bytes, os.stat_result, os.stat_result]:
+    """What it holds, and what the system says of it before and after."""
+    with open(path, "rb", opener=lambda name, _: os.open(name, _CAREFULLY)) as file:
+        before = os.fstat(file.fileno())
+        if not stat.S_ISREG(before.st_mode):
+            raise OSError(errno.EINVAL, "no plain file")
+        return file.read(MOST_BYTES + 1), before, os.fstat(file.fileno())
 
 
 def written(data: bytes) -> str | None:
@@ -82,7 +84,7 @@ def written(data: bytes) -> str | None:
     elif b"\0" in data:
         return None
     text = data.decode(encoding, "replace").replace("\r\n", "\n").replace("\r", "\n")
-    if "\0" in text or text.count("\ufffd") > len(text) // 50:
+    if "\0" in text or text.count("\ufffd") > max(_FEW_ODD, len(text) // 100):
         return None
     if _is_minified(text) or _is_generated(text[:_HEAD]):
         return None

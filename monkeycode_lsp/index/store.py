@@ -7,6 +7,7 @@ the workspace, and may be thrown away at any time.  Nobody but this user can ope
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import sqlite3
 import sys
@@ -179,6 +180,16 @@ def _row(symbol: Symbol) -> tuple[str | int, ...]:
 
 def _clean(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
+
+
+def own(folder: Path) -> None:
+    """Create it for this user only, or see that it is so: source text lies there.  Raises `OSError`."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if sys.platform != "win32":  # the user's own folders are private there
+        if folder.stat().st_uid != os.geteuid():
+            raise PermissionError(errno.EPERM, "it belongs to another user")
+        if folder.stat().st_mode & 0o077:
+            folder.chmod(0o700)
 
 
 def touch(path: Path) -> None:

@@ -5,10 +5,12 @@ Invariants: no link is followed, so nothing outside the workspace is ever found;
 
 from __future__ import annotations
 
+import operator
 import os
 import stat
 import sys
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -34,7 +36,21 @@ _PROJECT = frozenset({
 _PROJECT_ENDINGS = (".csproj", ".fsproj", ".vcxproj", ".sln", ".cabal", ".gemspec")
 _MARKED = frozenset({"pyvenv.cfg", "CACHEDIR.TAG"})
 """Files by which an environment or a cache says what it is."""
-_GENERATED = (".min.js", ".min.mjs", ".bundle.js", ".chunk.js", "_pb2.py", "_pb2.pyi", "_pb2_grpc.py", ".pb.go", ".pb.cc", ".pb.h", ".g.cs", ".designer.cs")
+_NAME = operator.attrgetter("name")
+_GENERATED = (
+    ".min.js",
+    ".min.mjs",
+    ".bundle.js",
+    ".chunk.js",
+    "_pb2.py",
+    "_pb2.pyi",
+    "_pb2_grpc.py",
+    ".pb.go",
+    ".pb.cc",
+    ".pb.h",
+    ".g.cs",
+    ".designer.cs",
+)
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -65,34 +81,40 @@ def walk(root: Path, rules: Rules, start: str = "") -> Iterator[Found | Folder]:
                 inside = list(entries)
         except OSError:  # it has gone, or is not for us
             continue
-        names = frozenset(entry.name for entry in inside)
-        if folder and not _MARKED.isdisjoint(names):
+        names = partial(map, _NAME, inside)
+        if folder and not _MARKED.isdisjoint(names()):
             continue
         yield Folder(folder)
         deeper = []
         for entry in inside:
             match _kind(entry):
-                case "folder" if may_enter(f"{folder}{entry.name}/", lambda: names, rules):
+                case "folder" if may_enter(f"{folder}{entry.name}/", names, rules):
                     deeper.append(f"{folder}{entry.name}/")
                 case "file" if (found := _found(entry, folder, rules)) is not None:
                     yield found
         waiting += sorted(deeper, reverse=True)
 
 
-def may_enter(path: str, beside: Callable[[], Collection[str]], rules: Rules) -> bool:
+def may_enter(path: str, beside: Callable[[], Iterable[str]], rules: Rules) -> bool:
     """Whether to look into a folder (`/` at the end), its parents not looked at.  `beside`: the names in its parent."""
     name = path.rstrip("/").rpartition("/")[2]
-    if name.startswith(".") or name in _NOBODYS or name.endswith(".egg-info") or name.lower() in secrets.SECRET_FOLDERS or not is_text(name):
+    if (
+        name.startswith(".")
+        or name in _NOBODYS
+        or name.endswith(".egg-info")
+        or name.lower() in secrets.SECRET_FOLDERS
+        or not is_text(name)
+    ):
         return False
     if name in _BUILT and any(other in _PROJECT or other.endswith(_PROJECT_ENDINGS) for other in beside()):
         return False
     return rules.judge(path).is_quoted
 
 
-def counts(path: str) -> bool:
+def counts(path: str, rules: Rules) -> bool:
     """Whether a file of this name can be source of interest, and none that holds secrets."""
     name = path.rpartition("/")[2]
-    return bool(languages.of(name)) and is_text(name) and not name.lower().endswith(_GENERATED) and not secrets.is_secret(path)
+    return bool(languages.of(name)) and is_text(name) and not name.lower().endswith(_GENERATED) and not rules.is_secret(path)
 
 
 def is_text(name: str) -> bool:
@@ -118,7 +140,7 @@ if sys.platform == "win32":
 
 def _found(entry: os.DirEntry[str], folder: str, rules: Rules) -> Found | None:
     path = f"{folder}{entry.name}"
-    if not counts(path):
+    if not counts(path, rules):
         return None
     verdict = rules.judge(path)
     try:

@@ -7,16 +7,27 @@ from typing import Literal
 import msgspec
 
 
-class Begin(msgspec.Struct, frozen=True, tag="begin"):
-    """The first message to the process: what to do."""
+class Pace(msgspec.Struct, frozen=True):
+    """How changes are found."""
 
-    folder: str
-    database: str
-    ignore_files: tuple[str, ...] = ()
     walk_every_s: float = 1_800.0
     """Though the workspace is watched: the system may lose events."""
     unwatched_every_s: float = 60.0
-    """Where it cannot be watched."""
+    """Where it is not watched."""
+    most_watched: int = 20_000
+    """Folders; where there are more, it is walked now and then instead."""
+
+
+class Begin(msgspec.Struct, frozen=True, tag="begin"):
+    """The first message to the process: what to do."""
+
+    folder: bytes
+    """Paths are bytes that need not be text."""
+    database: bytes
+    ignore_files: tuple[str, ...] = ()
+    secret_files: tuple[str, ...] = ()
+    """More patterns for names of files that hold secrets."""
+    pace: Pace = Pace()
 
 
 class Changed(msgspec.Struct, frozen=True, tag="changed"):
@@ -45,10 +56,10 @@ class State(msgspec.Struct, frozen=True, tag="state"):
     """For people: why it is off, not watched, or not complete."""
 
 
-class Warning_(msgspec.Struct, frozen=True, tag="warning"):  # noqa: N801 - the plain name is an exception's
+class Notice(msgspec.Struct, frozen=True, tag="notice"):
     """What the user should know."""
 
     text: str
 
 
-FromWorker = State | Warning_
+FromWorker = State | Notice

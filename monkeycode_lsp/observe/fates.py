@@ -21,13 +21,30 @@ _PART = 3
 """So much of it has to be typed until it is a part that was wanted, and no accident."""
 
 
+class Place(msgspec.Struct, frozen=True):
+    """Where in a document a suggestion was shown first.  Edits above move it, those below move its distance from the end."""
+
+    line: int
+    n_lines: int
+    before: str
+    """The line up to it."""
+
+    def among(self, lines: Sequence[str]) -> list[int]:
+        """The rows where it may be now."""
+        rows = {self.line, self.line + len(lines) - self.n_lines}
+        return [at for at in sorted(rows) if 0 <= at < len(lines) and lines[at].startswith(self.before)]
+
+
 class Told(msgspec.Struct, frozen=True):
-    """What became of one suggestion, or of a part of it so far."""
+    """What became of one suggestion."""
 
     ask_id: int
+    """Of the ask that showed it first; but of the later one itself where the fate is CONTINUED."""
     fate: Fate
-    n_taken: int = 0
-    """Characters of it that stand in the text."""
+    uri: str = ""
+    place: Place | None = None
+    taken: str = ""
+    """What of it stands in the text."""
     share: float = 0.0
 
 
@@ -38,26 +55,52 @@ class _Followed(msgspec.Struct, frozen=True):
     """Of the ask that showed it first."""
     last_id: int
     """Of the one that showed the rest of it last."""
-    line: int
-    n_lines: int
-    """Of the document."""
-    before: str
-    """The line up to the place."""
+    uri: str
+    place: Place
     text: str
+    n_around: int
+    """Characters of the lines where it was to stand, at that time …"""
+    n_same: int
+    """… and so many of them are those that it begins with."""
+    row: str
+    """The line of the place as it was seen last: an edit elsewhere leaves it as it is."""
     n_there: int = 0
     """Characters of it that stand in the text."""
     n_at_once: int = 0
     """Most of them that one edit put in."""
+    n_grown: int = 0
+    """Lines that the document has gained since."""
 
-    def of(self, lines: Sequence[str]) -> int | None:
-        """Characters of it that stand in these lines now; None: the place is not there any more."""
-        found = None
-        for at in {self.line, self.line + len(lines) - self.n_lines}:
-            if not 0 <= at < len(lines) or not lines[at].startswith(self.before):
-                continue
-            said = lf("".join(lines[at : at + self.text.count("\n") + 1]))[len(self.before) :]
-            found = max(found or 0, _common(said, self.text))
-        return found
+    @classmethod
+    def at(cls, ask_id: int, snapshot: Snapshot, text: str) -> _Followed:
+        place = Place(snapshot.line, len(snapshot.lines), snapshot.line_before)
+        around = _after(snapshot.lines, snapshot.line, place, text)
+        row = snapshot.lines[snapshot.line]
+        return cls(ask_id, ask_id, snapshot.uri, place, text, len(around), _common(around, text), row)
+
+    def seen(self, lines: Sequence[str]) -> _Followed | None:
+        """After an edit; None: the place is not there any more."""
+        rows = [(lines[at] == self.row, self._standing(lines, at), at) for at in self.place.among(lines)]
+        if not rows:
+            return None
+        _, n, at = max(rows)
+        place = msgspec.structs.replace(self.place, line=at, n_lines=len(lines))
+        at_once = max(self.n_at_once, n - self.n_there)
+        return msgspec.structs.replace(self, place=place, row=lines[at], n_there=n, n_at_once=at_once, n_grown=self._grown(lines))
+
+    def _standing(self, lines: Sequence[str], at: int) -> int:
+        around = _after(lines, at, self.place, self.text)
+        n = _common(around, self.text)
+        if not self.n_same:
+            return n
+        # It begins with what stood there already: a closing bracket, or a line end.
+        if "\n" in self.text:
+            return n if self._grown(lines) >= self.text.count("\n") else 0
+        return min(n, max(0, len(around) - self.n_around))
+
+    def _grown(self, lines: Sequence[str]) -> int:
+        """Lines that the document has more than when it was shown."""
+        return self.n_grown + len(lines) - self.place.n_lines
 
 
 class Fates:
@@ -72,7 +115,7 @@ class Fates:
         """The ask is answered with `text`: what that says about it and about what stood there before."""
         uri = snapshot.uri
         before = self._followed.pop(uri, None)
-        now = _Followed(ask_id, ask_id, snapshot.line, len(snapshot.lines), snapshot.line_before, text)
+        now = _Followed.at(ask_id, snapshot, text)
         told: list[Told] = []
         if before is not None:
             rest = _rest(before, snapshot, text)
@@ -93,13 +136,11 @@ class Fates:
         followed = self._followed.get(uri)
         if followed is None:
             return []
-        n = followed.of(lines)
-        if n is None:
+        now = followed.seen(lines)
+        if now is None:
             del self._followed[uri]
             return [_left(followed)]
-        n_new = n - followed.n_there
-        now = msgspec.structs.replace(followed, n_there=n, n_at_once=max(followed.n_at_once, n_new))
-        if n == len(now.text):
+        if now.n_there == len(now.text):
             del self._followed[uri]
             # The last letters are often the editor's own closing brackets.
             return [_told(now, Fate.ACCEPTED if now.n_at_once > _A_KEY else Fate.TYPED)]
@@ -129,7 +170,7 @@ class Fates:
         if uri is None or self._followed[uri].last_id != ask_id:
             return []
         followed = self._followed.pop(uri)
-        return [_left(followed) if followed.n_there >= _PART else Told(followed.ask_id, Fate.REJECTED)]
+        return [_left(followed) if followed.n_there >= _PART else Told(followed.ask_id, Fate.REJECTED, followed.uri)]
 
     def closed(self, uri: str) -> list[Told]:
         """Nothing more will be seen of the document."""
@@ -141,29 +182,36 @@ class Fates:
 
 
 def _told(followed: _Followed, fate: Fate) -> Told:
-    return Told(followed.ask_id, fate, followed.n_there, followed.n_there / len(followed.text))
+    n = followed.n_there
+    return Told(followed.ask_id, fate, followed.uri, followed.place, followed.text[:n], n / max(1, len(followed.text)))
 
 
 def _left(followed: _Followed) -> Told:
     """It is not on the screen any more, and not all of it was taken."""
-    return _told(followed, Fate.PARTIAL) if followed.n_there >= _PART else Told(followed.ask_id, Fate.IGNORED)
+    return _told(followed, Fate.PARTIAL) if followed.n_there >= _PART else Told(followed.ask_id, Fate.IGNORED, followed.uri)
 
 
 def _rest(before: _Followed, snapshot: Snapshot, text: str) -> _Followed | None:
     """What is followed, if `text` at the cursor is what is left of it; it may have grown."""
-    n = before.of(snapshot.lines)
-    if n is None:
+    seen = before.seen(snapshot.lines)
+    if seen is None:
         return None
+    n = seen.n_there
     left = before.text[n:]
     if not left or not (left.startswith(text) or text.startswith(left)):
         return None
     typed = before.text[:n]
-    here = before.before + typed if "\n" not in typed else typed[typed.rfind("\n") + 1 :]
+    here = before.place.before + typed if "\n" not in typed else typed[typed.rfind("\n") + 1 :]
     if snapshot.line_before != here:
         return None
-    return msgspec.structs.replace(before, text=typed + max(left, text, key=len), n_there=n)
+    return msgspec.structs.replace(seen, text=typed + max(left, text, key=len))
 
 
 def _common(said: str, text: str) -> int:
     """How many characters both begin with."""
     return next((at for at, (one, other) in enumerate(zip(said, text, strict=False)) if one != other), min(len(said), len(text)))
+
+
+def _after(lines: Sequence[str], at: int, place: Place, text: str) -> str:
+    """What stands from the place on, as far as `text` would reach."""
+    return lf("".join(lines[at : at + text.count("\n") + 1]))[len(place.before) :]

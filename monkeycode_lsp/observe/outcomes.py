@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from monkeycode_lsp import folders
-from monkeycode_lsp.domain import Outcome, OutcomeKind
+from monkeycode_lsp.domain import Fate, Outcome, OutcomeKind
 
 logger = logging.getLogger(__name__)
 
@@ -20,21 +20,25 @@ FOLDER = "outcomes"
 """Below the user's state folder."""
 MOST = 200
 _FILES_KEPT = 8
+_MOST_EARLY = 64
 _decoder = msgspec.json.Decoder(list[Outcome])
 
 
 class Outcomes:
     """The last 200, newest last.  `save` is called off the loop and rarely."""
 
-    # The mutable state is the ring and whether it has changed since it was saved.
+    # The mutable state is the ring, whether it has changed since it was saved, and what is known of asks that are not in
+    # the ring: mostly of those that are still being answered.
 
     def __init__(self, folder: Path | None = None) -> None:
         self._ring: deque[Outcome] = deque(maxlen=MOST)
         self._changed = False
+        self._early: dict[int, dict[str, Any]] = {}
         self._folder = folder
 
     def add(self, outcome: Outcome) -> None:
         """Record how one ask ended."""
+        outcome = msgspec.structs.replace(outcome, **self._early.pop(outcome.id, {}))
         self._ring.append(outcome)
         self._changed = True
         logger.debug(
@@ -43,19 +47,30 @@ class Outcomes:
             {stage: round(ms, 1) for stage, ms in outcome.stages_ms.items()}, outcome.n_prefix, outcome.n_suffix, outcome.n_shown,
         )  # fmt: skip
 
-    def accept(self, ask_id: int) -> None:
-        """Mark the suggestion of that ask as accepted."""
-        self._correct(ask_id, accepted=True)
+    def fated(self, ask_id: int, fate: Fate, n_taken: int) -> None:
+        """What became of the suggestion of that ask; `n_taken` characters of it were taken."""
+        self._correct(ask_id, fate=fate.value, n_taken=n_taken, accepted=fate is Fate.ACCEPTED)
+
+    def kept(self, ask_id: int, after_s: int, share: float) -> None:
+        """So much of what was taken of that ask's suggestion was still there after so long."""
+        before = next((outcome.kept for outcome in self._ring if outcome.id == ask_id), {})
+        self._correct(ask_id, kept={**before, str(after_s): round(share, 3)})
 
     def unseen(self, ask_id: int) -> None:
         """The suggestion of that ask never came to the screen."""
-        self._correct(ask_id, kind=OutcomeKind.SUPERSEDED, reason="The text had moved on when the answer was there.", origin="", n_shown=0)
+        self._correct(
+            ask_id, kind=OutcomeKind.SUPERSEDED, reason="The text had moved on when the answer was there.", origin="", n_shown=0, fate=""
+        )
 
     def _correct(self, ask_id: int, **changes: Any) -> None:
         for index, outcome in enumerate(self._ring):
             if outcome.id == ask_id:
                 self._ring[index] = msgspec.structs.replace(outcome, **changes)
                 self._changed = True
+                return
+        self._early[ask_id] = {**self._early.pop(ask_id, {}), **changes}
+        if len(self._early) > _MOST_EARLY:
+            del self._early[next(iter(self._early))]
 
     def last(self, n: int = MOST) -> list[Outcome]:
         """The newest `n`, newest last."""

@@ -14,11 +14,12 @@ from typing import Literal
 import msgspec
 
 from monkeycode_lsp import clock
+from monkeycode_lsp.context import comments
 from monkeycode_lsp.domain import Ask, Fate, Suggestion, Trigger, Window
 from monkeycode_lsp.silence.history import EDGES, Counts, History
 from monkeycode_lsp.silence.odds import odds
 
-LEAST = 0.08
+LEAST = 0.1
 """What is less likely to be wanted is not shown."""
 PRIOR = 30.0
 """So many suggestions of one bin have to be seen until the user counts as much as the odds."""
@@ -84,7 +85,7 @@ class Silence:
         uri = ask.snapshot.uri
         decided = self._continued(self._decided.pop(uri, None), window, suggestion.text) if ask.trigger is Trigger.AUTOMATIC else None
         if decided is None:
-            decided = _Decided(window.prefix[-_TAIL:], suggestion.text, self._judge(ask, suggestion, model))
+            decided = _Decided(window.prefix[-_TAIL:], suggestion.text, self._judge(ask, window, suggestion, model))
         self._decided[uri] = decided
         if len(self._decided) > _MOST_DOCUMENTS:
             self._decided.popitem(last=False)
@@ -108,8 +109,10 @@ class Silence:
             return before if n_typed is not None else None
         return msgspec.structs.replace(before, verdict=msgspec.structs.replace(before.verdict, reason=""))
 
-    def _judge(self, ask: Ask, suggestion: Suggestion, model: str) -> Verdict:
-        chance = odds(suggestion.confidence, suggestion.text) if suggestion.confidence is not None else None
+    def _judge(self, ask: Ask, window: Window, suggestion: Suggestion, model: str) -> Verdict:
+        chance: float | None = None
+        if suggestion.confidence is not None:
+            chance = odds(suggestion.confidence, suggestion.text, is_comment=comments.at_cursor(window))
         if ask.trigger is Trigger.INVOKED:
             return Verdict(odds=chance)
         if chance is None or suggestion.confidence is None or self._mode == "off":

@@ -54,5 +54,6 @@ def bounded(quoted: str) -> str:
     if len(lines) > MAX_LINES:
         quoted = "\n".join([*lines[: MAX_LINES - 1], "..."])
     if len(quoted) > MAX_TEXT:
-        quoted = quoted[: MAX_TEXT - 4].rstrip() + "\n..."
+        cut = quoted[: MAX_TEXT - 4]
+        quoted = cut[: cut.rfind("\n") if "\n" in cut else len(cut)].rstrip() + "\n..."
     return quoted

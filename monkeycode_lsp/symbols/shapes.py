@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from monkeycode_lsp.symbols import reading
 from monkeycode_lsp.symbols.model import Kind
 
 
@@ -22,8 +23,8 @@ class Shape(msgspec.Struct, frozen=True):
     """What is quoted as it is written."""
     fields: frozenset[str] = frozenset()
     """Members that an outline shows; no symbols of their own."""
-    special: frozenset[str] = frozenset()
-    """Nodes that `reading` has a rule for."""
+    special: Mapping[str, reading.Rule] = {}
+    """What a rule of its own reads; it goes before the others."""
     wrappers: frozenset[str] = frozenset()
     """What stands around a definition and belongs to its text: decorators, `export`, `template <…>`, `const (…)`."""
     through: frozenset[str] = frozenset({"ERROR"})
@@ -35,18 +36,26 @@ class Shape(msgspec.Struct, frozen=True):
     comments: frozenset[str] = frozenset({"comment"})
     comment: str = "// "
     """How a comment line begins."""
-    elided: str = "{ ... }"
+    elided: str = " { ... }"
     """What stands for a body."""
+    bodiless: str = ";"
+    """What ends a signature in an outline, where a body would cost more than it tells."""
     end: str = "}"
     """The last line of a class."""
 
 
 _C = Shape(
-    classes={"struct_specifier": "class", "union_specifier": "class", "enum_specifier": "class"},
-    functions=frozenset({"function_definition"}),
     values={"preproc_def": "macro", "preproc_function_def": "macro"},
-    fields=frozenset({"field_declaration", "enumerator"}),
-    special=frozenset({"declaration", "type_definition", "struct_specifier", "union_specifier", "enum_specifier", "preproc_def"}),
+    fields=frozenset({"enumerator"}),
+    special={
+        "function_definition": reading.c_function,
+        "declaration": reading.c_declaration,
+        "field_declaration": reading.c_field,
+        "type_definition": reading.c_typedef,
+        "struct_specifier": reading.c_class,
+        "union_specifier": reading.c_class,
+        "enum_specifier": reading.c_class,
+    },
     through=frozenset(
         {
             "ERROR",
@@ -63,9 +72,14 @@ _C = Shape(
 _JAVASCRIPT = Shape(
     classes={"class_declaration": "class"},
     functions=frozenset({"function_declaration", "generator_function_declaration", "method_definition"}),
-    fields=frozenset({"field_definition"}),
-    special=frozenset({"variable_declarator", "assignment_expression", "field_definition", "pair"}),
-    wrappers=frozenset({"export_statement", "lexical_declaration", "variable_declaration", "expression_statement"}),
+    special={
+        "variable_declarator": reading.variable,
+        "assignment_expression": reading.member_assignment,
+        "field_definition": reading.field,
+        "pair": reading.pair,
+    },
+    wrappers=frozenset({"export_statement", "lexical_declaration", "variable_declaration"}),
+    through=frozenset({"ERROR", "expression_statement", "object", "if_statement", "statement_block"}),
 )
 
 _TYPESCRIPT = Shape(
@@ -80,17 +94,23 @@ _TYPESCRIPT = Shape(
     functions=_JAVASCRIPT.functions | {"function_signature", "method_signature", "abstract_method_signature"},
     values={"type_alias_declaration": "type"},
     fields=frozenset(
-        {"public_field_definition", "property_signature", "index_signature", "call_signature", "construct_signature"}
-        | {"property_identifier", "enum_assignment"}
+        {
+            "property_signature",
+            "index_signature",
+            "call_signature",
+            "construct_signature",
+            "property_identifier",
+            "enum_assignment",
+        }
     ),
-    special=_JAVASCRIPT.special | {"public_field_definition"},
+    special={**_JAVASCRIPT.special, "public_field_definition": reading.field},
     wrappers=_JAVASCRIPT.wrappers | {"ambient_declaration"},
-    through=frozenset({"ERROR", "statement_block"}),
+    through=_JAVASCRIPT.through,
 )
 
 _BASH = Shape(
     functions=frozenset({"function_definition"}),
-    special=frozenset({"variable_assignment"}),
+    special={"variable_assignment": reading.bash_variable},
     wrappers=frozenset({"declaration_command"}),
     through=frozenset({"ERROR", "if_statement", "elif_clause", "else_clause", "list"}),
     comment="# ",
@@ -100,7 +120,7 @@ SHAPES: Mapping[str, Shape] = {
     "python": Shape(
         classes={"class_definition": "class"},
         functions=frozenset({"function_definition"}),
-        special=frozenset({"assignment", "type_alias_statement"}),
+        special={"assignment": reading.assignment, "type_alias_statement": reading.type_statement},
         wrappers=frozenset({"decorated_definition"}),
         through=frozenset(
             {
@@ -117,7 +137,8 @@ SHAPES: Mapping[str, Shape] = {
             }
         ),
         comment="# ",
-        elided="...",
+        elided=" ...",
+        bodiless=" ...",
         end="",
     ),
     "javascript": _JAVASCRIPT,
@@ -125,9 +146,16 @@ SHAPES: Mapping[str, Shape] = {
     "typescript": _TYPESCRIPT,
     "typescriptreact": _TYPESCRIPT,
     "go": Shape(
-        functions=frozenset({"function_declaration", "method_declaration", "method_elem"}),
+        bodiless="",
+        functions=frozenset({"function_declaration", "method_elem"}),
         fields=frozenset({"field_declaration", "type_elem"}),
-        special=frozenset({"type_spec", "type_alias", "const_spec", "var_spec", "method_declaration"}),
+        special={
+            "type_spec": reading.go_type,
+            "type_alias": reading.go_type,
+            "const_spec": reading.go_values,
+            "var_spec": reading.go_values,
+            "method_declaration": reading.go_method,
+        },
         wrappers=frozenset({"type_declaration", "const_declaration", "var_declaration", "var_spec_list"}),
     ),
     "rust": Shape(
@@ -136,13 +164,11 @@ SHAPES: Mapping[str, Shape] = {
             "enum_item": "class",
             "union_item": "class",
             "trait_item": "class",
-            "mod_item": "module",
-            "impl_item": "class",
         },
         functions=frozenset({"function_item", "function_signature_item"}),
         values={"type_item": "type", "const_item": "constant", "static_item": "constant", "macro_definition": "macro"},
         fields=frozenset({"field_declaration", "enum_variant", "associated_type"}),
-        special=frozenset({"impl_item", "mod_item", "macro_definition"}),
+        special={"impl_item": reading.rust_impl, "mod_item": reading.rust_module},
         through=frozenset({"ERROR", "foreign_mod_item"}),
         leads=frozenset({"attribute_item"}),
         comments=frozenset({"line_comment", "block_comment"}),
@@ -170,10 +196,10 @@ SHAPES: Mapping[str, Shape] = {
     "c": _C,
     "cpp": msgspec.structs.replace(
         _C,
-        classes={**_C.classes, "class_specifier": "class", "namespace_definition": "module"},
+        classes={"namespace_definition": "module"},
         values={**_C.values, "alias_declaration": "type", "concept_definition": "type"},
         fields=_C.fields | {"using_declaration"},
-        special=_C.special | {"class_specifier", "field_declaration"},
+        special={**_C.special, "class_specifier": reading.c_class},
         wrappers=frozenset({"template_declaration"}),
     ),
     "csharp": Shape(
@@ -185,9 +211,7 @@ SHAPES: Mapping[str, Shape] = {
             "enum_declaration": "class",
             "namespace_declaration": "module",
         },
-        functions=frozenset(
-            {"method_declaration", "constructor_declaration", "operator_declaration", "indexer_declaration"}
-        ),
+        functions=frozenset({"method_declaration", "constructor_declaration", "indexer_declaration"}),
         values={"delegate_declaration": "type"},
         fields=frozenset({"field_declaration", "property_declaration", "event_field_declaration", "enum_member_declaration"}),
         through=frozenset({"ERROR", "preproc_if", "preproc_else", "file_scoped_namespace_declaration", "declaration_list"}),
@@ -195,10 +219,11 @@ SHAPES: Mapping[str, Shape] = {
     "ruby": Shape(
         classes={"class": "class", "module": "class"},
         functions=frozenset({"method", "singleton_method"}),
-        special=frozenset({"assignment", "call"}),
+        special={"assignment": reading.constant_assignment, "call": reading.attribute_call},
         through=frozenset({"ERROR", "singleton_class", "body_statement", "if", "else", "then"}),
         comment="# ",
-        elided="...",
+        elided="\n    ...\nend",
+        bodiless="; end",
         end="end",
     ),
     "php": Shape(
@@ -210,42 +235,50 @@ SHAPES: Mapping[str, Shape] = {
         },
         functions=frozenset({"function_definition", "method_declaration"}),
         fields=frozenset({"property_declaration", "use_declaration", "enum_case"}),
-        special=frozenset({"const_element"}),
+        special={"const_element": reading.php_constant},
         wrappers=frozenset({"const_declaration"}),
         through=frozenset({"ERROR", "namespace_definition", "compound_statement", "if_statement"}),
     ),
     "kotlin": Shape(
-        classes={"class_declaration": "class", "object_declaration": "class", "companion_object": "class"},
+        bodiless="",
+        classes={"class_declaration": "class", "object_declaration": "class"},
         functions=frozenset({"function_declaration", "secondary_constructor"}),
-        values={"type_alias": "type"},
         fields=frozenset({"enum_entry"}),
-        special=frozenset({"property_declaration", "companion_object", "type_alias"}),
+        special={"property_declaration": reading.patterned, "type_alias": reading.type_statement},
+        through=frozenset({"ERROR", "companion_object", "class_body"}),
         bodies=frozenset({"class_body", "enum_class_body", "function_body", "block"}),
         comments=frozenset({"line_comment", "block_comment"}),
     ),
     "swift": Shape(
-        classes={"class_declaration": "class", "protocol_declaration": "class"},
+        bodiless="",
+        classes={"protocol_declaration": "class"},
         functions=frozenset({"function_declaration", "init_declaration", "protocol_function_declaration"}),
         values={"typealias_declaration": "type"},
         fields=frozenset({"protocol_property_declaration", "enum_entry"}),
-        special=frozenset({"property_declaration"}),
+        special={"class_declaration": reading.swift_class, "property_declaration": reading.patterned},
         comments=frozenset({"comment", "multiline_comment"}),
     ),
     "scala": Shape(
+        bodiless="",
         classes={"class_definition": "class", "trait_definition": "class", "object_definition": "class", "enum_definition": "class"},
         functions=frozenset({"function_definition", "function_declaration"}),
         values={"type_definition": "type"},
         fields=frozenset({"simple_enum_case", "full_enum_case"}),
-        special=frozenset({"val_definition", "var_definition", "val_declaration", "var_declaration"}),
+        special={
+            "val_definition": reading.patterned,
+            "var_definition": reading.patterned,
+            "val_declaration": reading.patterned,
+            "var_declaration": reading.patterned,
+        },
         through=frozenset({"ERROR", "enum_case_definitions", "template_body", "package_clause"}),
         comments=frozenset({"comment", "block_comment"}),
     ),
     "lua": Shape(
-        functions=frozenset({"function_declaration"}),
-        special=frozenset({"assignment_statement", "function_declaration"}),
+        special={"assignment_statement": reading.lua_assignment, "function_declaration": reading.lua_function},
         wrappers=frozenset({"variable_declaration"}),
         comment="-- ",
-        elided="...",
+        elided="\n    ...\nend",
+        bodiless=" end",
         end="end",
     ),
     "bash": _BASH,

@@ -18,13 +18,17 @@ def count(text: str, language: str) -> int | None:
 
 
 def around(text: str, at: int, language: str) -> tuple[int, int] | None:
-    """How many there are, and how many of them do not touch the character `at`; None: no grammar."""
+    """How many there are, and how many of them do not touch the character `at` or the white space around it; None: no grammar."""
     tree = grammars.parse(text, language)
     if tree is None:
         return None
-    offset = len(text[:at].encode("utf-8", errors="replace"))
+    first, last = _n_bytes(text[:at].rstrip()), _n_bytes(text) - _n_bytes(text[at:].lstrip())
     found = list(_faults(tree.root_node))
-    return len(found), sum(1 for node in found if not node.start_byte <= offset <= node.end_byte)
+    return len(found), sum(1 for node in found if node.end_byte < first or node.start_byte > last)
+
+
+def _n_bytes(text: str) -> int:
+    return len(text.encode("utf-8", errors="replace"))
 
 
 def _faults(root: Node) -> Iterator[Node]:

@@ -139,7 +139,7 @@ async def stream(
         return
     await exchange.head()
     for piece in pieces:
-        await exchange.event(event(piece, None))
+        await exchange.event(_scored(event(piece, None), asked))
     last = event("", finish)
     if usage is not None and usage_with_last:
         last["usage"] = usage
@@ -148,6 +148,18 @@ async def stream(
         await exchange.event({**event("", None), "choices": [], "usage": usage})
     await exchange.send(DONE)
     await exchange.end()
+
+
+LOGPROB = -0.25
+"""Of every token."""
+
+
+def _scored(said: dict[str, Any], asked: Asked) -> dict[str, Any]:
+    """With the log-probability of its one token, if that is asked for."""
+    if asked.get("logprobs") is not None:
+        for one in said["choices"]:
+            one["logprobs"] = {"text_offset": [0], "tokens": [one.get("text")], "token_logprobs": [LOGPROB], "top_logprobs": [None]}
+    return said
 
 
 def usage(prompt: str, texts: Iterable[str], asked: Asked, *, cached: int | None = None) -> dict[str, Any]:

@@ -23,13 +23,14 @@ def server(
     priority: bool = False,
     tells_cached: bool = True,
     old: bool = False,
+    version: str = "0.11.0",
     port: int = 0,
 ) -> CompletionServer:
     """Options of the real one by other names.
 
     `root`: what it was started with, where `--served-model-name` says something else.  `adapters`: of `--lora-modules`.
     `priority`: `--scheduling-policy priority`.  `tells_cached`: `--enable-prompt-tokens-details`.
-    `old`: errors in the form of former releases.
+    `old`: errors in the form of former releases.  `version`: what it says of itself.
     """
     cache = Cache()
 
@@ -65,7 +66,7 @@ def server(
         routes={
             "/v1/models": completions.page({"object": "list", "data": cards}, key=key),
             "/health": status(200, b""),
-            "/version": status(200, {"version": "0.11.0"}),
+            "/version": status(200, {"version": version}),
         },
         port=port,
     )

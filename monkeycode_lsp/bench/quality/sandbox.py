@@ -49,7 +49,10 @@ def run(program: str, *, wall_s: float = WALL_S) -> Verdict:
     word = secrets.token_hex(16)
     reader, writer = os.pipe()
     try:
-        with tempfile.TemporaryDirectory(prefix="monkeycode-candidate-", ignore_cleanup_errors=True) as folder, tempfile.TemporaryFile() as text:
+        with (
+            tempfile.TemporaryDirectory(prefix="monkeycode-candidate-", ignore_cleanup_errors=True) as folder,
+            tempfile.TemporaryFile() as text,
+        ):
             text.write(f"{word}\n{program}".encode("utf-8", errors="replace"))
             text.seek(0)
             in_time = _run(text.fileno(), writer, folder, wall_s)

@@ -50,11 +50,8 @@ class Product:
         """Follow the key; the cursor stands at `position` now."""
         edited = self._documents.change(self._uri, index + 2, changes)
         self._position = position
-        if edited is None:
-            return
-        self._completer.screen.edited(edited.uri, edited.lines)
-        if edited.gap_ms is not None:
-            self._completer.typed(edited.gap_ms, edited.inserted)
+        if edited is not None:
+            self._completer.edited(edited)
 
     async def ask(self) -> tuple[str, str]:
         """Text to show at the cursor and its origin.  Raises `SupersededError`."""

@@ -1,11 +1,11 @@
 """The seam between the process that serves clients (`service`) and whatever decodes tokens.
 
-`service` calls all of it from one thread, never two at once.  Tests put another decoder behind the same service.
+`service` calls all of it but `count` from one thread, never two at once.  Tests put another decoder behind the same service.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -123,6 +123,10 @@ class Decoder(Protocol):
         `is_urgent(priority)` tells at any time whether an ask that is more urgent than `priority` has
         arrived: the batch is then left, to be read again later.
         """
+        ...
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """How many tokens each text takes; none when no model is loaded.  Called from other threads, at any time; decodes nothing."""
         ...
 
     def drop(self, job: Hashable) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from typing import Any
 from monkeycode_lsp.config import Local
 from monkeycode_lsp.domain import Chunk, Prompt
 from monkeycode_lsp.engines.base import Engine, Model
+from monkeycode_lsp.engines.counting import Counting
 from monkeycode_lsp.engines.local import selftest
 from monkeycode_lsp.engines.local.managed import library as managed_library
 from monkeycode_lsp.engines.local.native import NativeEngine
@@ -52,6 +53,11 @@ class LocalEngine:
         async with aclosing(self._chosen.stream(prompt)) as chunks:
             async for chunk in chunks:
                 yield chunk
+
+    async def count(self, texts: Sequence[str]) -> list[int] | None:
+        """See `Counting`."""
+        chosen = self._chosen
+        return await chosen.count(texts) if isinstance(chosen, Counting) else None
 
     async def aclose(self) -> None:
         """See `Engine.aclose`."""

@@ -25,6 +25,9 @@ from monkeycode_lsp.engines.local.ladder import Attempt, Fall
 from monkeycode_lsp.engines.local.options import load_options
 from monkeycode_lsp.errors import ContextOverflowError, EngineRefusedError, EngineUnavailableError, StreamBrokenError
 
+_COUNT_S = 5.0
+"""Nobody waits for it; it only must come to an end."""
+
 
 class _Native:
     """See `Kind`."""
@@ -124,6 +127,16 @@ class NativeEngine:
             # Nothing was said yet, so the next process may say it; unless it took very long already.
             if n_chunks or is_last or running.link.was_hung:
                 raise StreamBrokenError("The engine process stopped in the middle of an answer.")
+
+    async def count(self, texts: Sequence[str]) -> list[int] | None:
+        """See `Counting`.  Starts no process for it."""
+        running = self._tenant.running
+        if running is None or not running.link.is_open:
+            return None
+        try:
+            return await running.link.count(texts, timeout_s=_COUNT_S)
+        except wire.FrameError:
+            return None
 
     async def aclose(self) -> None:
         """See `Engine.aclose`."""

@@ -18,6 +18,9 @@ def model(ready: wire.Ready, fingerprint: str) -> Model:
         context_tokens=ready.context_tokens,
         takes_background=True,
         verifies_drafts=True,
+        heals=True,
+        is_here=True,
+        tells_confidence=True,
     )
 
 

@@ -13,7 +13,7 @@ import msgspec
 from monkeycode_lsp.domain import Priority, Sampling, Segment
 from monkeycode_lsp.prompt import Markers
 
-VERSION = 2
+VERSION = 3
 """Raised when a frame changes its meaning.  Part of a host's name, so that two versions do not meet."""
 MAX_FRAME_BYTES = 16 * 1024 * 1024
 _HEADER_BYTES = 4
@@ -61,6 +61,13 @@ class Cancel(msgspec.Struct, frozen=True, tag="cancel"):
     """Stop a generation; its `Done` says cancelled.  For one that has ended, nothing happens."""
 
     id: int
+
+
+class Count(msgspec.Struct, frozen=True, tag="count"):
+    """How many tokens do these texts take?  Answered by a `Counted` of the same number; costs no decoding."""
+
+    number: int
+    texts: tuple[str, ...]
 
 
 class Began(msgspec.Struct, frozen=True, tag="began"):
@@ -154,6 +161,13 @@ class Pong(msgspec.Struct, frozen=True, tag="pong"):
     number: int
 
 
+class Counted(msgspec.Struct, frozen=True, tag="counted"):
+    """The tokens of each text; none at all: no model is loaded that could tell, or they are too much to be counted."""
+
+    number: int
+    tokens: tuple[int, ...]
+
+
 class Leaving(msgspec.Struct, frozen=True, tag="leaving"):
     """The last frame of a process that ends in peace; what was asked and is not answered may be asked of the next one."""
 
@@ -236,9 +250,9 @@ class Failed(msgspec.Struct, frozen=True, tag="failed"):
     limit_tokens: int | None = None
 
 
-Work = Generate | Cancel | Began | Ended
+Work = Generate | Cancel | Count | Began | Ended
 FromClient = Hello | Work | Ping | Look | Retire | Shutdown
-FromWorker = Welcome | Starting | Ready | Serving | LoadFailed | Delta | Done | Failed | Pong | Status | Leaving
+FromWorker = Welcome | Starting | Ready | Serving | LoadFailed | Delta | Done | Failed | Pong | Counted | Status | Leaving
 
 _encoder = msgspec.msgpack.Encoder()
 T = TypeVar("T")

@@ -17,7 +17,7 @@ import msgspec
 from monkeycode_lsp import config, threads
 from monkeycode_lsp.domain import Chunk, Prompt, Usage
 from monkeycode_lsp.engines.base import Model
-from monkeycode_lsp.engines.remote import address, calls, proofs, refusal
+from monkeycode_lsp.engines.remote import address, calls, facts, proofs, refusal
 from monkeycode_lsp.engines.remote.backoff import Backoff
 from monkeycode_lsp.engines.remote.dialects.base import Call, Identity
 from monkeycode_lsp.engines.remote.http import headers, keys
@@ -71,9 +71,8 @@ class _Begun(msgspec.Struct, frozen=True):
 class Endpoint:
     """One server.
 
-    The mutable state is its transport, its identity once it is known, the window that an overflow
-    taught us, the terms on which it completes, which document has which of its slots, the load that it waits for,
-    and its rest after failures.
+    The mutable state is its transport, its identity once it is known, the window that an overflow taught us, the terms on which
+    it completes, which document has which of its slots, the load that it waits for, and its rest after failures.
     """
 
     def __init__(
@@ -114,17 +113,16 @@ class Endpoint:
         self._asks_plainly = True
 
     async def ready(self) -> Model:
-        """Which model answers here.  Asks the server once, and again after it was away, for what the settings leave open.
-
-        A connection that the server has closed meanwhile is opened anew in the background: an ask is coming.
-        """
+        """Which model answers here.  Asks the server once, and again after it was away, for what the settings leave open."""
         self._pulse.check()
         identity = await self._identify()
         if self.backoff.left_s <= 0:
             await self._open()
-            self.keep_warm()
+            self.keep_warm()  # the server may have closed its connection meanwhile, and an ask is coming
         window = self._limit_tokens or identity.context_tokens
-        return Model(identity.model or self.address.base, identity.family, self._fingerprints[-1], window)
+        here = self._transport is not None and self._transport.is_here and not facts.is_passed_on(identity.model)
+        name, tells = identity.model or self.address.base, self._terms.tells_confidence
+        return Model(name, identity.family, self._fingerprints[-1], window, is_here=here, tells_confidence=tells)
 
     def keep_warm(self) -> None:
         """An ask is likely: see to it that a connection lies ready, in the background."""
@@ -244,6 +242,7 @@ class Endpoint:
         identity = await self._identify()
         if asked.model in self._fingerprints[:-1]:
             raise self._replaced()
+        refusal.check_place(asked, identity.model)
         self._pulse.check()
         self.backoff.check()
         self._pulse.asked()
@@ -323,7 +322,9 @@ class Endpoint:
             slot = self._knowledge.slots.of(asked.session)
             built = calls.build(asked, identity.model, may_insert=self._terms.may_insert, marks=dialect.marks, slot=slot)
             path = dialect.path(built.call)
-            reply = await (await self._open()).send(path, dialect.body(built.call, self._terms.without | without))
+            reply = await (await self._open()).send(
+                path, dialect.body(built.call, self._terms.without | without), stays_here=asked.stays_here
+            )
             if reply.status in _OK:
                 self._terms.works(self._where, is_cut=built.is_cut)
                 answer = Answer(dialect, self._where, stops=asked.stop, restore=built.restore, sent=built.call.sent)

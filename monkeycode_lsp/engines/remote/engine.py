@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 
 from monkeycode_lsp import config
@@ -23,7 +23,7 @@ from monkeycode_lsp.engines.remote.pool.probing import Prober
 from monkeycode_lsp.engines.remote.pool.roster import Roster
 from monkeycode_lsp.engines.remote.stream.reading import Limits
 from monkeycode_lsp.engines.remote.terms import Notify
-from monkeycode_lsp.errors import EngineBusyError, EngineError, EngineUnavailableError
+from monkeycode_lsp.errors import EngineBusyError, EngineError, EngineUnavailableError, StaysHereError
 
 Connect = Callable[[config.Endpoint], Server]
 """Makes the server of one endpoint.  Raises an `EngineError` if its settings cannot be used."""
@@ -144,14 +144,14 @@ class _Pool:
 
     def stream(self, prompt: Prompt) -> AsyncGenerator[Chunk, None]:
         if self._roster.is_alone:
-            return self._dispatcher.stream(prompt, self.members)
+            return self._dispatcher.stream(prompt, _allowed(self.members, prompt))
         self._prober.used()
         if not prompt.model:
             return self._stream_of_any(prompt)
         group = self._roster.group(prompt.model)
         if group is None:
             raise EngineBusyError("No endpoint serves the model any more that was to be asked.", remedy="Ask again.")
-        return self._dispatcher.stream(prompt, group.members)
+        return self._dispatcher.stream(prompt, _allowed(group.members, prompt))
 
     async def reachable(self) -> bool:
         return await self._prober.reachable()
@@ -164,9 +164,17 @@ class _Pool:
 
     async def _stream_of_any(self, prompt: Prompt) -> AsyncGenerator[Chunk, None]:
         group = await self._roster.ready()
-        async with aclosing(self._dispatcher.stream(prompt, group.members)) as chunks:
+        async with aclosing(self._dispatcher.stream(prompt, _allowed(group.members, prompt))) as chunks:
             async for chunk in chunks:
                 yield chunk
 
     def _came_back(self, member: Member) -> None:
         self._dispatcher.came_back(member, self.members)
+
+
+def _allowed(members: Sequence[Member], prompt: Prompt) -> Sequence[Member]:
+    """Raises `StaysHereError` if none of them may see it."""
+    allowed = groups.allowed(members, prompt)
+    if not allowed:
+        raise StaysHereError("none of `remote.endpoints` that serves the model is on it")
+    return allowed

@@ -88,3 +88,8 @@ def window(value: Any) -> int | None:
 def name(value: Any) -> str:
     """A name of one line that can be shown and sent back; empty: it is none."""
     return value if isinstance(value, str) and len(value) <= _LONGEST_NAME and value.isprintable() else ""
+
+
+def is_passed_on(model: str) -> bool:
+    """Whether a server of this machine only hands the text on: Ollama has its maker's models under such names."""
+    return model.lower().endswith(("-cloud", ":cloud"))

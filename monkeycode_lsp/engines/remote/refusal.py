@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from monkeycode_lsp.domain import Prompt
 from monkeycode_lsp.engines.remote import facts
 from monkeycode_lsp.engines.remote import refusal_words as words
 from monkeycode_lsp.engines.remote.refusal_text import said
@@ -24,6 +25,7 @@ from monkeycode_lsp.errors import (
     EngineFaultError,
     EngineRefusedError,
     EngineUnavailableError,
+    StaysHereError,
     StreamBrokenError,
 )
 
@@ -225,3 +227,9 @@ def _seconds(retry_after: str) -> float | None:
         except (ValueError, OverflowError, OSError):  # a year that no clock knows
             return None
     return min(max(0.0, seconds), _LONGEST_REST_S) if math.isfinite(seconds) else None
+
+
+def check_place(asked: Prompt, model: str) -> None:
+    """Raises `StaysHereError` where a prompt must stay on this machine and the server's model is elsewhere."""
+    if asked.stays_here and facts.is_passed_on(model):
+        raise StaysHereError(f"the model {model} runs elsewhere")

@@ -71,6 +71,11 @@ class Terms:
         return False
 
     @property
+    def tells_confidence(self) -> bool:
+        """Whether log-probabilities are asked for, as far as is known."""
+        return self.dialect is not None and bool(self.dialect.confidence) and self.dialect.confidence not in self.without
+
+    @property
     def is_open(self) -> bool:
         """Whether the server was asked which API it speaks."""
         return self._chosen is None

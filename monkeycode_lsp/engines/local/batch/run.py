@@ -119,10 +119,12 @@ class Run:
             self._text += self._assembler.finish()
             return "stop"
         self.tokens.append(token)
-        self._n_unsaid += 1
-        self._logprob += logprob
         piece = self._runtime.piece(token)
-        self._text += self._assembler.feed(piece if self._healing.done else self._healing.take(piece))
+        fresh = piece if self._healing.done else self._healing.take(piece)
+        if self._healing.done:  # what only spells the text before the cursor says nothing of the answer
+            self._n_unsaid += 1
+            self._logprob += logprob
+        self._text += self._assembler.feed(fresh)
         if self._assembler.stopped:
             return "stop"
         if self.n_generated >= self.most_generated:

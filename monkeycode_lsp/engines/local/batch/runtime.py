@@ -57,7 +57,7 @@ class Sampler(Protocol):
     def draw(self, row: int, among: Sequence[int] | None = None) -> tuple[int, float]:
         """The token after row number `row` of the last batch, and its log-probability by the model at temperature 1.
 
-        `among`: the only tokens that may be drawn.  A token that is drawn counts as said.
+        `among`: the only tokens that may be drawn, and among which it is as likely as that.  A token that is drawn counts as said.
         """
         ...
 

@@ -299,7 +299,7 @@ class Host:
                 self.leave()
             case _ if client.purpose == "control":
                 raise wire.FrameError("it came to look and asks")
-            case wire.Generate() | wire.Cancel() | wire.Began() | wire.Ended():
+            case wire.Generate() | wire.Cancel() | wire.Count() | wire.Began() | wire.Ended():
                 self._served.hear(client, message)
 
     def _welcome(self, client: Client, hello: wire.Hello) -> None:

@@ -14,7 +14,7 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from pathlib import Path
 from typing import Literal, TypeVar
 
@@ -100,14 +100,15 @@ class Link:
     """One connection."""
 
     def __init__(self, connection: Connection, patience: Patience | None = None) -> None:
-        # The mutable state is the answers that are not over, the pings and looks that wait, and what the process said of
-        # itself; it changes in `ask`, `forget`, `ping`, `status` and the reading task only.
+        # The mutable state is the answers that are not over, the pings, counts and looks that wait, and what the process said of
+        # itself; it changes in `ask`, `forget`, `ping`, `count`, `status` and the reading task only.
         loop = asyncio.get_running_loop()
         self._reader, self._writer = connection.reader, connection.writer
         self._patience = patience or Patience()
         self._numbers = itertools.count(1)
         self._answers: dict[int, Answer] = {}
         self._pings: dict[int, asyncio.Future[bool]] = {}
+        self._counts: dict[int, asyncio.Future[tuple[int, ...] | None]] = {}
         self._has_answers = asyncio.Event()
         self._heard_at = loop.time()
         self.pid = connection.peer.pid if connection.peer is not None else None
@@ -200,6 +201,19 @@ class Link:
         finally:
             del self._pings[number]
 
+    async def count(self, texts: Sequence[str], *, timeout_s: float) -> list[int] | None:
+        """Tokens of each text; None: it cannot tell, or not in that time.  Raises `FrameError`."""
+        number = next(self._numbers)
+        counted: asyncio.Future[tuple[int, ...] | None] = asyncio.get_running_loop().create_future()
+        self._counts[number] = counted
+        try:
+            self.send(wire.Count(number, tuple(texts)))
+            await asyncio.wait([counted, self._reading], timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
+            tokens = counted.result() if counted.done() else None
+            return list(tokens) if tokens is not None and len(tokens) == len(texts) else None
+        finally:
+            del self._counts[number]
+
     def kill(self) -> None:
         """End the process at once: it does not answer, and whoever asks next needs another one.
 
@@ -269,6 +283,8 @@ class Link:
                     answer.queue.put_nowait(message)
             case wire.Pong():
                 _settle(self._pings.get(message.number), value=True)
+            case wire.Counted():
+                _settle(self._counts.get(message.number), message.tokens)
             case wire.Status():
                 _settle(self._looks.popleft() if self._looks else None, message)
             case wire.Leaving():

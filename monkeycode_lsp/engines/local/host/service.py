@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 import msgspec
@@ -23,6 +23,9 @@ from monkeycode_lsp.engines.local.host.rendezvous import Door
 logger = logging.getLogger(__name__)
 
 ClientJob: TypeAlias = Job[Client]
+
+_MOST_COUNTED = 262_144
+"""Characters in one go: it takes a tenth of a second, and the client's other words wait for it."""
 
 
 class Service:
@@ -75,8 +78,15 @@ class Service:
             case wire.Cancel():
                 if job := self._backlog.cancel(client, message.id):
                     client.send(wire.Done(job.ask.id, "cancelled"))
+            case wire.Count():
+                client.send(wire.Counted(message.number, self._counts(message.texts)))
             case _:
                 raise wire.FrameError("it tells of asks that did not come here")
+
+    def _counts(self, texts: Sequence[str]) -> tuple[int, ...]:
+        if self._decoder is None or self._loaded_at is None or sum(map(len, texts)) > _MOST_COUNTED:
+            return ()
+        return tuple(self._decoder.count(texts))
 
     def forget(self, client: Client) -> None:
         """See `Served.forget`."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
 
 import llama_cpp
@@ -31,6 +32,8 @@ class LlamaDecoder:
         self._models: list[Llama] = []
         self._proposer: ModelDrafts | None = None
         self._batcher: Batcher | None = None
+        self._counting = threading.Lock()
+        """Held while the vocabulary is used beside the decode thread: the model must not be freed meanwhile."""
 
     @property
     def busy(self) -> bool:
@@ -70,6 +73,11 @@ class LlamaDecoder:
         """See `decoder.Decoder`."""
         return self._loop().step(is_urgent)
 
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """See `decoder.Decoder`."""
+        with self._counting:
+            return [len(self._models[0].tokenize(text)) for text in texts] if self._batcher is not None else []
+
     def drop(self, job: Hashable) -> None:
         """See `decoder.Decoder`."""
         self._loop().drop(job)
@@ -80,7 +88,8 @@ class LlamaDecoder:
             self._batcher.put_all_away()
             folder = Path(self._options.state_folder)
             states.write(folder, scope(self._options), self._shelf, most_bytes=self._options.state_bytes)
-        self._batcher = None
+        with self._counting:
+            self._batcher = None
         if self._proposer is not None:
             self._proposer.close()
             self._proposer = None

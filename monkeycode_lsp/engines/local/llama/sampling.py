@@ -57,7 +57,9 @@ class Sampler:
             token = self._choose(logits, among)
         for part in self._parts:
             llama_cpp.llama_sampler_accept(part, token)
-        return token, log_probability(logits, token)
+        if among is None:
+            return token, log_probability(logits, token)
+        return token, log_probability(logits[among], list(among).index(token))
 
     def close(self) -> None:
         """See `runtime.Sampler`."""

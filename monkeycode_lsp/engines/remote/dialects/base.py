@@ -41,6 +41,7 @@ class Piece(msgspec.Struct, frozen=True):
     text: str = ""
     n_tokens: int = 0
     logprob: float | None = None
+    """Of these tokens together."""
     finish: Finish | None = None
     usage: Usage | None = None
     last: bool = False
@@ -95,6 +96,11 @@ class Dialect(Protocol):
     @property
     def optional(self) -> frozenset[str]:
         """Top-level fields of the body that a server may refuse by name, and then does without.  `suffix` is not among them."""
+        ...
+
+    @property
+    def confidence(self) -> str:
+        """The optional field that asks for log-probabilities; empty: they would cost too much, or it is not known that they are given."""
         ...
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from monkeycode_lsp.engines.remote.dialects.base import Call, Fetch, Identity
-from monkeycode_lsp.engines.remote.dialects.openai import OpenAI, listed
+from monkeycode_lsp.engines.remote.dialects.openai import Fields, OpenAI, listed
 
 HOSTS = frozenset({"api.deepseek.com"})
 _MODEL = "deepseek-chat"
@@ -14,10 +14,16 @@ class DeepSeek(OpenAI):
 
     name = "deepseek"
     marks = False
+    confidence = "logprobs"
+    optional = OpenAI.optional | {"logprobs"}
 
     def path(self, call: Call) -> str:  # noqa: ARG002 - the same for every call
         """See `Dialect.path`."""
         return "/beta/completions"
+
+    def fields(self, call: Call) -> Fields:
+        """See `OpenAI.fields`."""
+        return super().fields(call) | {"logprobs": 1}
 
     async def identify(self, fetch: Fetch, model: str) -> Identity:
         """Models that think before they answer cannot fill in."""

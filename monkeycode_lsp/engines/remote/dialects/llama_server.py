@@ -6,7 +6,8 @@ A server with many models (a router) is told which by `model`.
 
 `return_progress` is not for us: while the server reads a prompt, it notices that we have gone only
 when it has something to write.  Three things are left out on purpose.  `n_indent` ends an answer before the bracket that closes
-its block, and calls that `n_predict`; our own stops know brackets.  `n_probs` sorts the whole vocabulary for every token.
+its block, and calls that `n_predict`; our own stops know brackets.  `n_probs` sorts the whole vocabulary for every token: 3 ms
+each on a desktop's processor, a fifth of what a small model takes.
 `t_max_predict_ms` ends answers that are still wanted.
 """
 
@@ -116,6 +117,7 @@ class LlamaServer:
     inserts = True
     marks = True
     lines = False
+    confidence = ""
     optional: frozenset[str] = frozenset()
     """It takes no notice of what it does not know."""
 

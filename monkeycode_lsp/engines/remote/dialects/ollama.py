@@ -74,6 +74,8 @@ class Ollama:
     inserts = True
     marks = True
     lines = True
+    confidence = ""
+    """Recent ones have llama-server sort the whole vocabulary for it."""
     optional = frozenset({"think", "truncate", "keep_alive"})
 
     def path(self, call: Call) -> str:  # noqa: ARG002 - the same for every call

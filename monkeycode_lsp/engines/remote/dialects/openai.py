@@ -6,6 +6,7 @@ The reader understands both forms of an event, the one with `text` and the chat'
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import msgspec
@@ -32,6 +33,9 @@ _FINISH = {
 }
 """None: the server gave up.  Any other word means that the model was done."""
 
+_LEAST_LOGPROB = -100.0
+"""Servers write -9999 for minus infinity."""
+
 Fields = dict[str, object]
 """Of a request's body; None: not sent."""
 
@@ -53,6 +57,17 @@ class _Said(msgspec.Struct):
         return self.content or ""
 
 
+class _Logprob(msgspec.Struct):
+    logprob: Any = None
+
+
+class _Logprobs(msgspec.Struct):
+    """In the form of completions, or in that of chats."""
+
+    token_logprobs: list[Any] | None = None
+    content: list[_Logprob] | None = None
+
+
 class _Choice(msgspec.Struct):
     text: str | None = None
     index: int | None = 0
@@ -60,6 +75,7 @@ class _Choice(msgspec.Struct):
     delta: _Said | None = None
     message: _Said | None = None
     """In place of `delta` where a server does not stream."""
+    logprobs: msgspec.Raw = msgspec.Raw(b"null")
 
 
 class _Details(msgspec.Struct):
@@ -116,6 +132,8 @@ class OpenAI:
     inserts = True
     marks = True
     lines = False
+    confidence = ""
+    """Some of the servers that copy it answer with an error of their own to a field that they could as well refuse."""
     optional = frozenset({"stream_options", "top_p", "stop", "seed"})
 
     def path(self, call: Call) -> str:  # noqa: ARG002 - the same for every call
@@ -162,7 +180,9 @@ class OpenAI:
             finish = _FINISH.get(choice.finish_reason, Finish.STOP)
             broken = finish is None
         said = choice.delta or choice.message
-        return Piece(text=choice.text or (said.text if said else ""), finish=finish, broken=broken, usage=usage)
+        n_tokens, logprob = _confidence(bytes(choice.logprobs))
+        text = choice.text or (said.text if said else "")
+        return Piece(text=text, n_tokens=n_tokens, logprob=logprob, finish=finish, broken=broken, usage=usage)
 
     async def identify(self, fetch: Fetch, model: str) -> Identity:
         """See `Dialect.identify`."""
@@ -208,6 +228,16 @@ def identity(known: list[Card], model: str) -> Identity:
     base = by_id.get(card.parent)
     family = next(filter(None, (prompt.by_name(name) for name in names(card) if name)), None)
     return Identity(card.id, family, card.max_model_len or (base.max_model_len if base else None))
+
+
+def _confidence(told: bytes) -> tuple[int, float | None]:
+    """How many tokens have a log-probability, and their sum."""
+    said = facts.read(told, _Logprobs)
+    if said is None:
+        return 0, None
+    each = said.token_logprobs or [token.logprob for token in said.content or []]
+    known = [float(max(_LEAST_LOGPROB, min(0, one))) for one in each if isinstance(one, int | float) and not math.isnan(one)]
+    return len(known), sum(known) if known else None
 
 
 def _usage(told: bytes) -> Usage | None:

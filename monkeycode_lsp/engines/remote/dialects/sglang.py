@@ -32,7 +32,8 @@ class SGLang(OpenAI):
     """Completions in SGLang's form."""
 
     name = "sglang"
-    optional = OpenAI.optional | {"priority", "min_p", "repetition_penalty"}
+    confidence = "logprobs"
+    optional = OpenAI.optional | {"priority", "min_p", "repetition_penalty", "logprobs"}
 
     def fields(self, call: Call) -> Fields:
         """An empty `suffix` is the only one that leaves a prompt alone.
@@ -40,7 +41,11 @@ class SGLang(OpenAI):
         Which end of the scale is served first is a setting of the server, but a request without a priority always comes
         last: so only what is urgent has one.
         """
-        more: Fields = {"suffix": call.suffix or "", "priority": 0 if call.priority is Priority.INTERACTIVE else None}
+        more: Fields = {
+            "suffix": call.suffix or "",
+            "priority": 0 if call.priority is Priority.INTERACTIVE else None,
+            "logprobs": 0,  # of what it says, and of nothing that it might have said; older ones give none
+        }
         return super().fields(call) | sampling(call) | more
 
     async def identify(self, fetch: Fetch, model: str) -> Identity:

@@ -12,6 +12,7 @@ import ssl
 import h11
 import msgspec
 
+from monkeycode_lsp.engines.remote.address import is_loopback
 from monkeycode_lsp.engines.remote.http import faults
 from monkeycode_lsp.engines.remote.http.names import Names, is_here
 from monkeycode_lsp.engines.remote.http.proxy import Proxy
@@ -41,14 +42,16 @@ class Route(msgspec.Struct, frozen=True):
 class Network:
     """Opens wires along one route.
 
-    The mutable state is the route, which loses its proxy if the server turns out to be this machine;
-    it changes in `_settle` only.
+    The mutable state is the route, which loses its proxy if the server turns out to be this machine, and where
+    the last wire led; it changes in `_settle` and `open` only.
     """
 
     def __init__(self, route: Route, *, within_s: float, names: Names | None = None) -> None:
         self._route = route
         self._within_s = within_s
         self._names = names or Names()
+        self.is_here = route.via is None and is_loopback(route.host)
+        """Whether the last wire led to this machine; before the first, whether the host can be nothing else."""
         self._settled = route.via is None
         self._settling = asyncio.Lock()
 
@@ -68,6 +71,7 @@ class Network:
                     await self._pass(wire, route.via)
                 if route.context is not None:
                     await wire.secure(route.context, route.name or route.host, self._within_s)
+                wire.is_here = self.is_here = route.via is None and is_loopback(str((wire.get_extra_info("peername") or ("",))[0]))
         except BaseException as exc:
             if wire is not None:
                 wire.abort()

@@ -19,7 +19,7 @@ from monkeycode_lsp.engines.remote.http.http1 import Connection
 from monkeycode_lsp.engines.remote.http.network import Network, Route
 from monkeycode_lsp.engines.remote.http.reply import Reply, Response
 from monkeycode_lsp.engines.remote.http.wires import Wire
-from monkeycode_lsp.errors import EngineUnavailableError
+from monkeycode_lsp.errors import EngineUnavailableError, StaysHereError
 
 if TYPE_CHECKING:
     from monkeycode_lsp.engines.remote.http.http2 import Session
@@ -63,6 +63,7 @@ class Transport:
             _demand_h2()
         self._perhaps = "" if trust.client_cert else _PERHAPS if address.secure else _PERHAPS_TLS
         self._network = Network(_route(address, self._host, trust, environ, http2=self._http2), within_s=CONNECT_S)
+        self._elsewhere = f"the server at {address.base} is not on it"
         self._targets: dict[str, bytes] = {}
         self._breaks_off = False
         """It ended the last connection without an answer, though nothing was wrong with that connection."""
@@ -71,14 +72,21 @@ class Transport:
         self._connecting = asyncio.Lock()
         self._warming: asyncio.Task[None] | None = None
 
-    async def send(self, path: str, body: bytes | None = None) -> Reply:
+    @property
+    def is_here(self) -> bool:
+        """Whether the server is on this machine and no proxy is between, as far as is known."""
+        return self._network.is_here
+
+    async def send(self, path: str, body: bytes | None = None, *, stays_here: bool = False) -> Reply:
         """GET `path`, or POST `body` to it.
+
+        `stays_here`: over a connection that ends on this machine or not at all; raises `StaysHereError`.
 
         One silent retry over a fresh connection if one that had lain idle ends before any answer: the server may
         have closed it just then.  A server that breaks off whatever it is asked is asked once.
         """
         with translated(self._address.base, perhaps=self._perhaps):
-            connection, is_doubtful = await self._connection()
+            connection, is_doubtful = await self._connection(stays_here=stays_here)
             try:
                 response = await self._ask(connection, path, body)
             except (GoneError, SparedError) as exc:
@@ -86,7 +94,7 @@ class Transport:
                     self._breaks_off = True
                     raise
                 await self._forget_idle()  # they may all be as dead
-                connection, _ = await self._connection()
+                connection, _ = await self._connection(stays_here=stays_here)
                 self._breaks_off = True
                 response = await self._ask(connection, path, body)
             self._breaks_off = False
@@ -111,15 +119,19 @@ class Transport:
 
     # HTTP/1.1 and HTTP/2
 
-    async def _connection(self) -> tuple[Connection | Session, bool]:
+    async def _connection(self, *, stays_here: bool) -> tuple[Connection | Session, bool]:
         """One that is good for a request, and whether the server may have given it up meanwhile."""
         session = await self._session() if self._http2 else None
         if session is not None:
+            if stays_here and not session.wire.is_here:
+                raise StaysHereError(self._elsewhere)
             return session, session.doubtful and not self._breaks_off
         self._drop_dead()
-        connection = next((kept for kept in self._connections if kept.idle), None)
+        connection = next((kept for kept in self._connections if kept.idle and (kept.wire.is_here or not stays_here)), None)
         if connection is None:
             connection = self._keep(await self._network.open())
+        if stays_here and not connection.wire.is_here:
+            raise StaysHereError(self._elsewhere)
         connection.claim()
         return connection, connection.doubtful and not self._breaks_off
 

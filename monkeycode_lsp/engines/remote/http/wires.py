@@ -19,7 +19,7 @@ _MUCH = 1_048_576
 class Wire(asyncio.Protocol):
     """One socket, encrypted already where it should be.
 
-    The mutable state is what has arrived and is not yet read, whether the connection is over, and who
+    The mutable state is where it leads, which who opens it knows, what has arrived and is not yet read, whether the connection is over, and who
     waits; it changes in asyncio's callbacks, `read`, `room`, `secure` and `abort`.
     """
 
@@ -30,6 +30,8 @@ class Wire(asyncio.Protocol):
         """Whether anything has arrived, since it is encrypted where it is."""
         self.heard_at = monotonic()
         """When something last arrived."""
+        self.is_here = False
+        """Whether the other end is the server itself, on this machine."""
         self._transport: asyncio.Transport | None = None
         self._buffer = bytearray()
         self._error: Exception | None = None

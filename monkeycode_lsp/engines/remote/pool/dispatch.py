@@ -12,7 +12,7 @@ from contextlib import suppress
 
 from monkeycode_lsp import config
 from monkeycode_lsp.domain import Chunk, Prompt
-from monkeycode_lsp.engines.remote.pool import admission, choice, hedging, retry
+from monkeycode_lsp.engines.remote.pool import admission, choice, groups, hedging, retry
 from monkeycode_lsp.engines.remote.pool.attempt import Attempt, Races
 from monkeycode_lsp.engines.remote.pool.member import Member, Standing
 from monkeycode_lsp.engines.remote.pool.probing import Prober
@@ -138,13 +138,17 @@ class Dispatcher:
         self._budget.asked()
 
         def second() -> Attempt | None:
-            course.ask_of(self._roster.company(course.asked.members, course.prompt.model))
+            course.ask_of(self._company(course))
             other = self.admission.spare(course.asked, first.member, lambda member: hedging.allows(self._settings.hedge, member))
             if other is None or not self._budget.spend():
                 return None
             return course.began(Attempt(self.admission.occupy(other), course.prompt, self._clock))
 
         return await self._races.run(first, hedging.after_s(first.member, course.asked.members), second)
+
+    def _company(self, course: Course) -> Sequence[Member]:
+        """All that may get its prompt by what is known now."""
+        return groups.allowed(self._roster.company(course.asked.members, course.prompt.model), course.prompt)
 
     def _answered(self, course: Course, attempt: Attempt) -> None:
         members = course.asked.members
@@ -175,7 +179,7 @@ class Dispatcher:
         """Seconds until the next try; None: it is over."""
         if not choice.usable(course.asked.members, course.avoid):  # at first another one may be about to tell its model
             await self._roster.a_moment()
-        members = self._roster.company(course.asked.members, course.prompt.model)
+        members = self._company(course)
         if self._is_closed or not members:
             return None
         course.ask_of(members)

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from monkeycode_lsp import config
+from monkeycode_lsp.domain import Prompt
 from monkeycode_lsp.engines.base import Model
 from monkeycode_lsp.engines.remote.address import Address
 from monkeycode_lsp.engines.remote.pool.member import Member
@@ -39,6 +40,13 @@ def kind(model: Model) -> tuple[str, Family | None]:
     return _plain_name(model.name), model.family
 
 
+def allowed(members: Sequence[Member], prompt: Prompt) -> Sequence[Member]:
+    """Those of them that may see a prompt: only what is on this machine, if its text must not leave it."""
+    if not prompt.stays_here:
+        return members
+    return [member for member in members if member.model is not None and member.model.is_here]
+
+
 def digest(endpoints: Iterable[tuple[config.Endpoint, Address]]) -> str:
     """Changes when the settings could make another model answer; headers may be secrets, so nothing else of them is kept."""
     told = sorted((address.base, endpoint.api, sorted(endpoint.headers.items())) for endpoint, address in endpoints)
@@ -49,9 +57,10 @@ def _shared(models: Sequence[Model], digest: str) -> Model:
     """The model as the whole group serves it.  Its fingerprint stays the same while members come and go."""
     first = models[0]
     how = f"{first.family.name}/{first.family.order}" if first.family else ""
+    is_here = all(model.is_here for model in models)
     known = [model.context_tokens for model in models if model.context_tokens is not None]
     return msgspec.structs.replace(
-        first, fingerprint=f"remote:pool:{_plain_name(first.name)}:{how}:{digest}", context_tokens=min(known, default=None)
+        first, fingerprint=f"remote:pool:{_plain_name(first.name)}:{how}:{digest}", context_tokens=min(known, default=None), is_here=is_here
     )
 
 

@@ -72,6 +72,9 @@ class Answer:
         self._is_completion = False
         self._finish: Finish | None = None
         self._usage: Usage | None = None
+        self._n_tokens = 0
+        self._logprob: float | None = None
+        """Of the tokens whose text was not given on yet."""
 
     @property
     def whole(self) -> bool:
@@ -176,6 +179,9 @@ class Answer:
                 self.refused = None if self.n_text else piece.error
                 raise refusal.by_error_object(self._where, piece.error, sent=self._sent)
             self._is_completion = True
+            self._n_tokens += piece.n_tokens
+            if piece.logprob is not None:
+                self._logprob = (self._logprob or 0.0) + piece.logprob
             if piece.text and (chunk := self._said(piece)) is not None:
                 yield chunk
             if piece.broken and not self.cut:
@@ -192,7 +198,9 @@ class Answer:
         text, self.cut = self._stops.feed(piece.text)
         if not text:
             return None
-        return Chunk(self._restore(text), logprob=piece.logprob, n_tokens=piece.n_tokens, usage=self._usage)
+        chunk = Chunk(self._restore(text), logprob=self._logprob, n_tokens=self._n_tokens, usage=self._usage)
+        self._n_tokens, self._logprob = 0, None
+        return chunk
 
     def _whole_document(self, document: bytes) -> Iterator[Chunk]:
         """A server that does not stream."""

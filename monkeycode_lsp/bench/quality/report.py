@@ -1,0 +1,168 @@
+"""What the quality benchmark tells: parts with the figures of each way, and goals that are met or missed.  Pure."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from monkeycode_lsp.bench.engine_report import Figure, above, at_least, at_most
+from monkeycode_lsp.bench.quality import chance, scores
+
+RAW, PROMPT, WHOLE = "raw FIM call", "our prompt", "our prompt and filters"
+_HUNDRED = 100.0
+
+
+class Said(msgspec.Struct, frozen=True):
+    """One way's answer to a task."""
+
+    text: str
+    exact: bool
+    similarity: float
+    passed: bool | None = None
+    """Its tests; None: it has none."""
+
+
+class Done(msgspec.Struct, frozen=True):
+    """One task with the answers of all ways."""
+
+    id: str
+    gold: str
+    said: dict[str, Said]
+    n_faults: int | None = None
+    """Parse errors that the suggestion shown has brought into the document; None: no grammar."""
+    shown: bool = True
+    reason: str = ""
+    """Why nothing was shown."""
+
+
+class Way(msgspec.Struct, frozen=True, rename="camel"):
+    """One way over all tasks."""
+
+    n: int
+    exact: float
+    similarity: float
+    """Mean of 1 - edit distance / length."""
+    passed: float | None = None
+    interval: chance.Interval | None = None
+    """Of `passed`, or else of `exact`."""
+
+
+class Example(msgspec.Struct, frozen=True):
+    """A task worth a look."""
+
+    id: str
+    what: str
+    gold: str
+    said: dict[str, str]
+
+
+class Part(msgspec.Struct, frozen=True, rename="camel"):
+    """One kind of tasks."""
+
+    name: str
+    about: str
+    """What was done, in one sentence."""
+    ways: dict[str, Way] = {}
+    figures: tuple[Figure, ...] = ()
+    examples: tuple[Example, ...] = ()
+    left_out: str = ""
+    """Why there are no figures; empty: there are."""
+
+
+class Report(msgspec.Struct, frozen=True, rename="camel"):
+    """One run.  The field names are an interface: other programs read this JSON."""
+
+    model: str
+    """Empty: none was needed."""
+    parts: tuple[Part, ...]
+    version: int = 1
+
+    @property
+    def n_missed(self) -> int:
+        """Goals that were not reached."""
+        return sum(figure.ok is False for part in self.parts for figure in part.figures)
+
+
+def said(text: str, gold: str, *, passed: bool | None = None) -> Said:
+    """With what it is worth."""
+    return Said(text, scores.is_exact(text, gold), scores.similarity(text, gold), passed)
+
+
+def way(tasks: Sequence[Done], name: str) -> Way:
+    """Its figures over all tasks."""
+    answers = [task.said[name] for task in tasks]
+    exact = statistics.mean(answer.exact for answer in answers)
+    similarity = statistics.mean(answer.similarity for answer in answers)
+    n = len(answers)
+    if any(answer.passed is None for answer in answers):
+        return Way(n, exact, similarity, None, chance.wilson(sum(answer.exact for answer in answers), n))
+    n_passed = sum(bool(answer.passed) for answer in answers)
+    return Way(n, exact, similarity, n_passed / n, chance.wilson(n_passed, n))
+
+
+def filled(tasks: Sequence[Done], *, n_gold: int, n_passed_gold: int, judged: bool) -> tuple[Figure, ...]:
+    """Of tasks with tests.  Not `judged`: exact match has no goal."""
+    return (
+        at_least(f"tests passed by the solutions themselves, of {n_gold}", n_passed_gold, n_gold),
+        *_compared(tasks, "pass@1", WHOLE, RAW, judged=True),
+        *_compared(tasks, "exact match", WHOLE, RAW, judged=judged, better=True),
+        *_compared(tasks, "pass@1", PROMPT, RAW),
+        *_compared(tasks, "pass@1", WHOLE, PROMPT),
+        *shown(tasks),
+    )
+
+
+def shown(tasks: Sequence[Done]) -> tuple[Figure, ...]:
+    """What is good for any suggestion."""
+    known = [task.n_faults for task in tasks if task.n_faults is not None]
+    return (
+        *((at_most("parse errors brought in by what was shown", float(sum(known)), 0.0),) if known else ()),
+        Figure("asks that were shown something", statistics.mean(task.shown for task in tasks), "share"),
+    )
+
+
+def gold(name: str, n_changed: int, n: int, most: float) -> Figure:
+    """`most`: the largest share that is good enough."""
+    return at_most(f"{name} changed, of {n}", n_changed / n if n else 0.0, most, "share")
+
+
+def _compared(tasks: Sequence[Done], figure: str, ours: str, other: str, *, judged: bool = False, better: bool = False) -> Iterator[Figure]:
+    """`better`: to be as good is not enough."""
+    pairs = [(_is_good(task.said[ours], figure), _is_good(task.said[other], figure)) for task in tasks]
+    n_won = sum(one and not another for one, another in pairs)
+    n_lost = sum(another and not one for one, another in pairs)
+    points = _HUNDRED * (n_won - n_lost) / len(pairs)
+    name = f"{figure}: {ours} - {other}"
+    if judged:
+        yield above(name, points, 0.0, "points") if better else at_least(name, points, 0.0, "points")
+    else:
+        yield Figure(name, points, "points")
+    yield Figure(f"   won {n_won}, lost {n_lost}; McNemar's p", chance.mcnemar(n_won, n_lost))
+
+
+def _is_good(answer: Said, figure: str) -> bool:
+    return bool(answer.passed) if figure == "pass@1" else answer.exact
+
+
+def examples(tasks: Sequence[Done], n: int) -> tuple[Example, ...]:
+    """Where our way lost against the raw call, and what brought in parse errors, at most `n`."""
+    found = [
+        Example(task.id, what, task.gold, {name: answer.text for name, answer in task.said.items()})
+        for task in tasks
+        for what in _faults(task)
+    ]
+    return tuple(found[:n])
+
+
+def _faults(task: Done) -> Iterator[str]:
+    raw, asked, whole = (task.said[name] for name in (RAW, PROMPT, WHOLE))
+    if task.n_faults:
+        yield "parse errors"
+    if raw.passed and not asked.passed:
+        yield "lost by the prompt"
+    if asked.passed and not whole.passed:
+        yield f"lost by the filters{f': {task.reason}' if task.reason else ''}"
+    elif asked.exact and not whole.exact:
+        yield "exact match lost by the filters"

@@ -1,0 +1,107 @@
+"""The quality benchmark from its parts: what needs no model first."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import msgspec
+
+from monkeycode_lsp import config, folders
+from monkeycode_lsp.bench.engine_systems import own_home
+from monkeycode_lsp.bench.quality import filling, gold, infilling, sandbox
+from monkeycode_lsp.bench.quality.answers import Answer, Remembering
+from monkeycode_lsp.bench.quality.infilling import Problem, Task
+from monkeycode_lsp.bench.quality.ledger import Ledger
+from monkeycode_lsp.bench.quality.progress import Progress
+from monkeycode_lsp.bench.quality.report import PROMPT, RAW, WHOLE, Part, Report, examples, filled, way
+from monkeycode_lsp.bench.quality.verdicts import Verdicts
+from monkeycode_lsp.engines.local.native import NativeEngine
+
+PARTS = ("gold", "infilling", "multiline", "crossfile")
+WITHOUT_MODEL = ("gold",)
+_WITH_TESTS = ("infilling", "multiline")
+_WAYS = (RAW, PROMPT, WHOLE)
+_SEVERAL = 200
+"""How many of the tasks with several lines are asked, where no limit is set."""
+_EXAMPLES = 400
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """What is to be done."""
+
+    parts: tuple[str, ...] = PARTS
+    limit: int = 0
+    """Most tasks of each part; 0: all, or as many as is usual."""
+    fresh: bool = False
+    """Whether what earlier runs have found is forgotten."""
+
+
+async def run(model: Path | None, plan: Plan, *, settings: config.Config, say: Callable[[str], None]) -> Report:
+    """The parts of the plan; `model` may be None where none of them needs one."""
+    folder = folders.cache() / "benchmark" / "quality"  # before the home changes
+    if plan.fresh:
+        for name in ("answers.jsonl", "verdicts.jsonl"):
+            (folder / name).unlink(missing_ok=True)
+    problems = infilling.problems() if set(plan.parts) - {"crossfile"} else ()
+    if set(plan.parts) & set(_WITH_TESTS):
+        sandbox.check()
+    progress = Progress(say)
+    parts: list[Part] = []
+    name = ""
+    with own_home():
+        if "gold" in plan.parts:
+            parts.append(await gold.run(problems, settings=settings, limit=plan.limit, say=progress))
+        asked = [part for part in PARTS if part in plan.parts and part not in WITHOUT_MODEL]
+        if asked and model is not None:
+            async with _engine(settings.local, model, folder) as engine:
+                name = (await engine.ready()).name
+                with Verdicts(folder / "verdicts.jsonl") as verdicts:
+                    parts += [await _part(part, problems, engine, verdicts, plan=plan, settings=settings, say=progress) for part in asked]
+    return Report(name, tuple(parts))
+
+
+async def _part(
+    name: str,
+    problems: Sequence[Problem],
+    engine: Remembering,
+    verdicts: Verdicts,
+    *,
+    plan: Plan,
+    settings: config.Config,
+    say: Progress,
+) -> Part:
+    single = name == "infilling"
+    tasks = infilling.shuffled(infilling.single_lines(problems) if single else infilling.runs(problems))
+    n_all = len(tasks)
+    tasks = tasks[: plan.limit or (n_all if single else _SEVERAL)]
+    n_passed_gold = await _gold_passes(tasks, verdicts)
+    done = await filling.fill(tasks, engine, verdicts, settings=settings, single=single, say=lambda n: say(name, n, len(tasks)))
+    lines = "one line" if single else "2 to 6 lines"
+    return Part(
+        name,
+        f"HumanEval-Infilling, {lines} taken out, {len(tasks)} of {n_all} tasks",
+        ways={one: way(done, one) for one in _WAYS},
+        figures=filled(done, n_gold=len(tasks), n_passed_gold=n_passed_gold, judged=single),
+        examples=examples(done, _EXAMPLES),
+    )
+
+
+async def _gold_passes(tasks: Sequence[Task], verdicts: Verdicts) -> int:
+    return sum(await asyncio.gather(*(verdicts.passes(task.program(task.gold)) for task in tasks)))
+
+
+@asynccontextmanager
+async def _engine(settings: config.Local, model: Path, folder: Path) -> AsyncIterator[Remembering]:
+    """The compiled engine, asked only for what is not known yet."""
+    engine = NativeEngine(
+        settings=msgspec.structs.replace(settings, drafts="off", draft_model="", linger_seconds=0),
+        model=model,
+        notify=lambda _message: None,
+    )
+    try:
+        yield Remembering(engine, Ledger(folder / "answers.jsonl", Answer))
+    finally:
+        await engine.aclose()

@@ -1,0 +1,178 @@
+"""Secrets inside a text that may be shown to a model: placeholders of the same length in their place, and the way back (pure).
+
+Invariant: no column moves.  A placeholder begins with a part that stands nowhere in what is redacted, so whatever of it
+comes back in an answer can be told from the user's own text.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import msgspec
+
+from monkeycode_lsp.context import shapes
+from monkeycode_lsp.context.shapes import Span
+
+_SIGN = "hidden_"
+_SHORT_SIGN = "zq"
+_N_TAG = 6
+_LEAST = 4
+"""A shorter piece has no placeholder that could not be a word of the user: it is made unreadable, and not restored."""
+_FILLING = "_amber_birch_cedar_dune_elm_fjord_gorse_heath_iris_juniper_kelp_larch_moss_nettle_oak_pine_quartz_reed_sedge_thyme"
+"""Words: they cost a model few tokens, and it copies them more surely than a row of one letter."""
+_CONSONANTS, _VOWELS = "bdfghjklmnprstvw", "aeio"
+_MOST_SOUGHT = 64
+"""Secrets that are looked for where nothing around says that they are one."""
+_PLAIN = 8
+"""The shortest of those."""
+
+
+class Placeholder(msgspec.Struct, frozen=True):
+    """What stands for one secret."""
+
+    text: str
+    n_sign: int
+    """So many of its first characters tell it from everything else."""
+    secret: str
+
+    def __repr__(self) -> str:  # the rest is a secret
+        return f"<placeholder {self.text}>"
+
+    @property
+    def sign(self) -> str:
+        return self.text[: self.n_sign]
+
+
+class Redaction(msgspec.Struct, frozen=True):
+    """Texts without their secrets."""
+
+    before: str
+    after: str
+    others: tuple[str, ...] = ()
+    hidden: tuple[Placeholder, ...] = ()
+
+    @property
+    def found(self) -> bool:
+        """Whether there was any secret."""
+        return bool(self.hidden)
+
+    def restore(self, answer: str, *, whole: bool) -> str:
+        """What the model meant by its answer so far: secrets where it wrote placeholders, also cut-off or shortened ones.
+
+        The result for a longer answer begins with the result for a shorter one.  `whole`: nothing more will come;
+        until then a last piece that may become a placeholder is left out.
+        """
+        if not self.hidden:
+            return answer
+        restored: list[str] = []
+        at = 0
+        by_sign = {placeholder.sign: placeholder for placeholder in self.hidden}
+        for match in re.finditer("|".join(map(re.escape, by_sign)), answer):
+            if match.start() < at:
+                continue
+            placeholder = by_sign[match.group()]
+            restored += (answer[at : match.start()], placeholder.secret)
+            at = match.start() + _n_same(answer[match.start() : match.start() + len(placeholder.text)], placeholder.text)
+        rest = answer[at:]
+        return "".join(restored) + (rest if whole else rest[: len(rest) - self._n_begun(rest)])
+
+    def holds(self, text: str) -> bool:
+        """Whether a restored text has one of the secrets in it."""
+        return any(placeholder.secret in text for placeholder in self.hidden)
+
+    def _n_begun(self, text: str) -> int:
+        """Characters at its end with which a placeholder begins."""
+        longest = min(len(text), max(placeholder.n_sign for placeholder in self.hidden) - 1)
+        return next((n for n in range(longest, 0, -1) if any(hidden.sign.startswith(text[-n:]) for hidden in self.hidden)), 0)
+
+
+class Redactor:
+    """With the key of one session: the same secret always gets the same placeholder, and who sees that cannot check a guess."""
+
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+
+    def redact(self, before: str, after: str, others: Sequence[str] = ()) -> Redaction:
+        """The text before and after the cursor, and whatever else is shown: each without its secrets."""
+        texts = [before + after, *others]
+        spans = [shapes.find(text) for text in texts]
+        if not any(spans):
+            return Redaction(before, after, tuple(others))
+        plain = dict.fromkeys(secret for secret in _pieces(texts, spans) if len(secret) >= _PLAIN)
+        spans = [_with_plain(text, found, list(plain)[:_MOST_SOUGHT]) for text, found in zip(texts, spans, strict=True)]
+        spans[0] = _split(spans[0], len(before))
+        hidden = {placeholder.secret: placeholder for placeholder in self._placeholders(dict.fromkeys(_pieces(texts, spans)), texts)}
+        around, *shown = (_replaced(text, found, hidden) for text, found in zip(texts, spans, strict=True))
+        kept = tuple(placeholder for placeholder in hidden.values() if placeholder.n_sign >= _LEAST)
+        return Redaction(around[: len(before)], around[len(before) :], tuple(shown), kept)
+
+    def _placeholders(self, secrets: Iterable[str], texts: Sequence[str]) -> Iterator[Placeholder]:
+        shown = "\0".join(texts)
+        taken: set[str] = set()
+        for secret in secrets:
+            n = len(secret)
+            signs = (self._sign(secret, n_try) for n_try in itertools.count())
+            sign = next(sign for sign in signs if n < _LEAST or (sign not in shown and not _clashes(sign, taken)))
+            taken.update(sign[:length] for length in range(_LEAST, len(sign) + 1))
+            filling = itertools.islice(itertools.cycle(_FILLING), n - len(sign))
+            yield Placeholder(sign + "".join(filling), len(sign), secret)
+
+    def _sign(self, secret: str, n_try: int) -> str:
+        """What its placeholder begins with; at another try another one."""
+        n = len(secret)
+        if n < _LEAST:
+            return "x" * n
+        salt = n_try.to_bytes(8, "little")
+        digest = hashlib.blake2b(secret.encode("utf-8", "surrogatepass"), key=self._key, salt=salt, digest_size=_N_TAG * 2).digest()
+        letters = "".join((_VOWELS if at % 2 else _CONSONANTS)[byte % (4 if at % 2 else 16)] for at, byte in enumerate(digest))
+        return f"{_SIGN}{letters[:_N_TAG]}" if n >= len(_SIGN) + _N_TAG else f"{_SHORT_SIGN}{letters}"[:n]
+
+
+def _clashes(sign: str, taken: set[str]) -> bool:
+    """Whether one begins with the other."""
+    return sign in taken or any(sign[:length] in taken for length in range(_LEAST, len(sign)) if not sign.startswith(_SIGN))
+
+
+def _pieces(texts: Sequence[str], spans: Sequence[Sequence[Span]]) -> Iterator[str]:
+    for text, found in zip(texts, spans, strict=True):
+        yield from (text[first:last] for first, last in found)
+
+
+def _with_plain(text: str, spans: Sequence[Span], secrets: Sequence[str]) -> list[Span]:
+    """And where one of the secrets stands with nothing around that says so."""
+    found = list(spans)
+    for secret in secrets:
+        at = text.find(secret)
+        while at >= 0:
+            found.append((at, at + len(secret)))
+            at = text.find(secret, at + len(secret))
+    apart: list[Span] = []
+    for span in sorted(found, key=lambda span: (span[0], -span[1])):
+        if not apart or span[0] >= apart[-1][1]:
+            apart.append(span)
+    return apart
+
+
+def _split(spans: Sequence[Span], at: int) -> list[Span]:
+    """No piece on both sides of the cursor."""
+    pieces: list[Span] = []
+    for first, last in spans:
+        pieces += [(first, at), (at, last)] if first < at < last else [(first, last)]
+    return pieces
+
+
+def _replaced(text: str, spans: Sequence[Span], hidden: Mapping[str, Placeholder]) -> str:
+    pieces: list[str] = []
+    end = 0
+    for first, last in spans:
+        pieces += (text[end:first], hidden[text[first:last]].text)
+        end = last
+    return "".join(pieces) + text[end:]
+
+
+def _n_same(a: str, b: str) -> int:
+    """Characters with which both begin."""
+    return next((n for n, (one, other) in enumerate(zip(a, b, strict=False)) if one != other), min(len(a), len(b)))

@@ -1,0 +1,110 @@
+"""The end of a block: its closing brace, a dedent, a blank line that leaves it, or the longest that is shown.
+
+Where the user has opened the block on the cursor's line, its end is certain.  In an empty line nobody
+knows how far the gap reaches: a likely end is kept in mind, and counts if the model runs on beyond it.
+"""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from monkeycode_lsp.domain import Window
+from monkeycode_lsp.filters import brackets, following
+from monkeycode_lsp.filters.indentation import n_columns
+from monkeycode_lsp.stops.amount import MOST_BLANK, OPENS, Plan
+from monkeycode_lsp.stops.values import Line, Stop, lines
+
+_CLOSES = re.compile(r"[\])}]|</|(?:end|fi|done|esac)\b")
+_WORDS = ("else", "elif", "elsif", "elseif", "except", "finally", "catch", "rescue", "ensure", "case", "default", "when")
+_GOES_ON = re.compile(rf"(?:{'|'.join(_WORDS)})\b")
+_MOST_APART = 3
+"""More blank lines than any style puts between two definitions."""
+
+
+class _Gap(msgspec.Struct, frozen=True):
+    """What is to be filled."""
+
+    least: int | None
+    """The column below which a line has left the block; None: that of the first line."""
+    floor: int
+    """The least column of a line that can stand before the text that follows."""
+    has_opened: bool
+    """Whether the block was opened on the cursor's line."""
+
+
+def end(text: str, window: Window, plan: Plan, *, is_broken_off: bool) -> Stop | None:
+    """Where the block ends; None: it goes on.  `is_broken_off`: it comes no further, so a likely end will do."""
+    gap = _gap(window)
+    least = gap.least
+    depths = brackets.open_at_line_ends(text, window.language) if "\n" in text else []
+    likely: Stop | None = None
+    n = n_blank = n_beyond = kept = 0
+    for index, line in enumerate(lines(text)):
+        if line.is_blank:
+            if not n and line.is_whole and index + 1 >= MOST_BLANK:
+                return Stop(0, "an empty line")
+            n_blank += n > 0 and line.is_whole
+            if n_blank > _MOST_APART:
+                return likely or Stop(kept, "blank lines")
+            continue
+        is_first = index == 0
+        columns = n_columns(window.line_before + line.text if is_first else line.text)
+        if least is None:
+            least = columns
+        elif not is_first and not depths[index - 1]:
+            found = _left(line, columns, gap, least=least, n_blank=n_blank, kept=kept)
+            if found is not None and (found.at == line.end or gap.has_opened):
+                return found
+            likely = likely or found
+        if not line.is_whole:
+            break
+        n += 1
+        n_beyond += likely is not None
+        n_blank = 0
+        kept = line.end
+        if n >= plan.max_lines or n_beyond > plan.patience:
+            return _ran_on(likely, n_beyond) if likely else Stop(kept, "the longest that is shown")
+    return likely if is_broken_off else None
+
+
+def _ran_on(likely: Stop, n_beyond: int) -> Stop:
+    return Stop(likely.at, likely.reason, ran_on=n_beyond > 1)
+
+
+def _gap(window: Window) -> _Gap:
+    has_opened = bool(window.line_before.strip())
+    below = following.ahead(window)
+    # What follows, if anything, may stand apart: column 0 begins something new.
+    is_apart = not below or (n_columns(below[0]) == 0 and not window.suffix.startswith("\n" + below[0]))
+    return _Gap(
+        least=n_columns(window.line_before) + 1 if has_opened else None,
+        floor=1 if is_apart else n_columns(below[0]),
+        has_opened=has_opened,
+    )
+
+
+def _left(line: Line, columns: int, gap: _Gap, *, least: int, n_blank: int, kept: int) -> Stop | None:
+    """Where the block ended if `line` has left it."""
+    if n_blank and (least == 0 or n_blank > 1):
+        return Stop(kept, "a blank line")
+    if columns >= least:
+        return None
+    said = line.text.lstrip()
+    if _CLOSES.match(said):
+        ends_here = gap.has_opened and line.is_whole and not OPENS.search(said)
+        return Stop(line.end, "the end of the block") if ends_here else None
+    if _GOES_ON.match(said) and not n_blank:
+        return None
+    if gap.has_opened or n_blank:
+        return None if not line.is_whole and _is_beginning(said) else Stop(kept, "the end of the block")
+    # Shallower than the text that follows: good only where it opens a block again.
+    if columns < gap.floor and (not line.is_whole or OPENS.search(said)):
+        return None
+    return Stop(kept, "the end of the block") if columns < gap.floor else None
+
+
+def _is_beginning(said: str) -> bool:
+    """Whether a word that goes on with the block may still come out of it."""
+    return any(word.startswith(said) for word in (*_WORDS, "end"))

@@ -1,0 +1,109 @@
+"""What a file defines: its symbols, each with the text worth quoting.  Read `walk` (finds) and `outline` (quotes)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from monkeycode_lsp.symbols import outline, plain, quoting, walk
+from monkeycode_lsp.symbols.definition import Definition, last_row
+from monkeycode_lsp.symbols.model import Symbol
+from monkeycode_lsp.symbols.shapes import SHAPES, Shape
+from monkeycode_lsp.syntax import grammars
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+MAX_SOURCE = 1_000_000
+"""Characters that are looked at."""
+
+MAX_SYMBOLS = 4_000
+_MAX_ADDED = 20
+
+
+class _Placed(msgspec.Struct, frozen=True):
+    """A definition in its container."""
+
+    definition: Definition
+    container: str
+    is_member: bool
+    """Whether that is a class."""
+    inside: Sequence[Definition] = ()
+
+
+def extract(text: str, language: str) -> list[Symbol]:
+    """What `text` defines, in its order.  By the tree where there is a grammar, by the look of lines where not."""
+    text = text[:MAX_SOURCE]
+    shape = SHAPES.get(language)
+    tree = grammars.parse(text, language) if shape is not None else None
+    if shape is None or tree is None:
+        return plain.extract(text, language)
+    source = text.encode("utf-8", errors="replace")
+    placed = _placed(tree.root_node, shape, source)
+    added = _added(placed, shape, source)
+    symbols = [symbol for one in placed for symbol in _symbols(one, shape, source, added)]
+    if tree.root_node.type == "ERROR":  # the grammar is lost as a whole; what it has made out may be in the wrong place
+        known = {symbol.name for symbol in symbols}
+        symbols.extend(symbol for symbol in plain.extract(text, language) if symbol.name not in known)
+    symbols.sort(key=lambda symbol: symbol.start_line)
+    return symbols[:MAX_SYMBOLS]
+
+
+def _placed(root: Node, shape: Shape, source: bytes) -> list[_Placed]:
+    """Every definition, class by class; never recursive."""
+    placed: list[_Placed] = []
+    waiting: list[tuple[Sequence[Definition], str, bool]] = [(walk.members(root, shape, source), "", False)]
+    while waiting and len(placed) < MAX_SYMBOLS:
+        definitions, container, is_member = waiting.pop()
+        for found in definitions:
+            inside: Sequence[Definition] = ()
+            if found.role in {"class", "addition"} and found.body is not None:
+                inside = walk.members(found.body, shape, source)
+                waiting.append((inside, found.names[0], found.kind == "class"))
+            placed.append(_Placed(found, found.container or container, is_member or bool(found.container), inside))
+    return placed
+
+
+def _added(placed: Sequence[_Placed], shape: Shape, source: bytes) -> Mapping[str, Sequence[tuple[str, str]]]:
+    """By class: names and signatures of methods that stand outside it: Go's receivers, Rust's `impl`, Swift's extensions."""
+    added: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    for one in placed:
+        found = one.definition
+        if found.role == "addition" and one.inside:
+            header = outline.brief(found, shape, source)[-1].removesuffix(shape.elided)
+            briefs = [f"    {line}" for member in one.inside for line in outline.brief(member, shape, source)]
+            added[found.names[0]].append(("", "\n".join([f"{header} {{", *briefs[:_MAX_ADDED], "}"])))
+        elif found.container and found.role == "function" and len(added[found.container]) < _MAX_ADDED:
+            added[found.container].append((found.names[0], "\n".join(outline.brief(found, shape, source))))
+    return added
+
+
+def _symbols(one: _Placed, shape: Shape, source: bytes, added: Mapping[str, Sequence[tuple[str, str]]]) -> list[Symbol]:
+    found = one.definition
+    if found.role in {"field", "item", "addition"} or (found.role == "value" and one.is_member):
+        return []
+    return [
+        Symbol(
+            name=name,
+            kind="method" if found.role == "function" and one.is_member else found.kind,
+            container=one.container,
+            start_line=found.node.start_point.row,
+            end_line=last_row(found.node),
+            text=_text(one, shape, source, [] if one.is_member else added.get(name, [])),
+        )
+        for name in found.names
+    ]
+
+
+def _text(one: _Placed, shape: Shape, source: bytes, added: Sequence[tuple[str, str]]) -> str:
+    found = one.definition
+    if found.role == "class":
+        inside = {member.names[0] for member in one.inside}
+        return outline.of_class(
+            found, one.inside, shape, source, [line for name, text in added if not name or name not in inside for line in text.split("\n")]
+        )
+    written = outline.of_function(found, shape, source) if found.role == "function" else outline.of_value(found, shape, source)
+    return quoting.bounded("\n".join([written, *(text for _, text in added)]))

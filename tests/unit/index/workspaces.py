@@ -1,0 +1,89 @@
+"""A workspace, windows on it, and what their indexes say."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from contextlib import asynccontextmanager
+
+from monkeycode_lsp.index import wire
+from monkeycode_lsp.index.client import Index
+
+NEVER = wire.Pace(walk_every_s=1e6, unwatched_every_s=1e6)
+"""Only what is told is found."""
+
+
+def write(top, files):
+    """`files`: text by relative path."""
+    for path, text in files.items():
+        place = top / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(text if isinstance(text, bytes) else text.encode())
+
+
+class Window(Index):
+    """One window's index, and all that it said."""
+
+    def __init__(self, folder, store, *, pace=NEVER, **more):
+        loop = asyncio.get_running_loop()
+        self.warned = []
+        self.states = []
+        self._news = asyncio.Event()
+
+        def later(what, text):
+            loop.call_soon_threadsafe(self._note, what, text)
+
+        more = {"ignore_files": (".gitignore", ".monkeycodeignore"), "patience_s": 20, "pace": pace} | more
+        super().__init__(folder, store, warn=lambda text: later(self.warned, text), heard=lambda state: later(self.states, state), **more)
+
+    def _note(self, what, text):
+        what.append(text)
+        self._news.set()
+
+    async def until(self, is_so):
+        """Wait until `is_so()`, which is asked whenever there is news."""
+        async with asyncio.timeout(60):
+            self._news.clear()
+            while not (found := await is_so() if asyncio.iscoroutinefunction(is_so) else is_so()):
+                await self._news.wait()
+                self._news.clear()
+        return found
+
+    async def ready(self):
+        await self.until(lambda: self.states and self.states[-1].state == "ready")
+
+    async def find(self, *names, language="python", near=(), path=""):
+        """Each definition as `path:name`."""
+        return [f"{found.path}:{found.name}" for found in await self.definitions(names, language, near, path=path)]
+
+    async def comes(self, expected, *names, **more):
+        """Wait until that is what is found."""
+
+        async def is_so():
+            return await self.find(*names, **more) == expected
+
+        await self.until(is_so)
+
+
+@asynccontextmanager
+async def window(folder, store, **more):
+    made = Window(folder, store, **more)
+    made.start()
+    try:
+        yield made
+    finally:
+        await made.aclose()
+
+
+def is_running(pid):
+    """Whether there is such a process, other than one that waits to be buried."""
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        pass
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return os.path.exists("/proc/self") is False

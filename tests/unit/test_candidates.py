@@ -1,0 +1,88 @@
+"""Different suggestions to choose from, when the user asks by key."""
+
+import asyncio
+
+import pytest
+
+from monkeycode_lsp import candidates
+from monkeycode_lsp.domain import OutcomeKind, Suggestion
+from monkeycode_lsp.engines.scripted import Answer
+from monkeycode_lsp.generation import Request
+from monkeycode_lsp.stops import plan
+from tests.unit.places import at
+from tests.unit.test_completer import Pipeline, until
+
+
+def choosing(*answers, n=3, **settings):
+    return Pipeline([Answer(chunks=(text,), logprob=logprob) for text, logprob in answers], completion={"candidates": n}, **settings)
+
+
+FOUR = (("a + b", -0.1), ("b + a", -0.3), ("a - b", -0.2), ("a + b", -0.1))
+
+
+async def test_asked_by_key_there_are_several_that_differ_the_surest_first():
+    pipeline = choosing(*FOUR)
+    shown = await pipeline("c = ‸\n", invoked=True)
+    assert [suggestion.text for suggestion in shown] == ["a + b", "a - b", "b + a"]
+    assert {suggestion.id for suggestion in shown} == {pipeline.last.id}
+    assert pipeline.last.kind is OutcomeKind.SHOWN
+
+
+async def test_the_likeliest_is_asked_for_as_always_and_the_others_are_drawn_differently():
+    pipeline = choosing(*FOUR)
+    await pipeline("c = ‸\n", invoked=True)
+    samplings = [prompt.sampling for prompt in pipeline.engine.prompts]
+    assert [sampling.temperature for sampling in samplings].count(0.0) == 1
+    drawn = [sampling for sampling in samplings if sampling.temperature]
+    assert len({sampling.seed for sampling in drawn}) == len(drawn) == 3
+    assert len({prompt.segments for prompt in pipeline.engine.prompts}) == 1
+
+
+async def test_while_typing_there_is_one():
+    pipeline = choosing(*FOUR)
+    assert len(await pipeline("c = ‸\n")) == 1
+    assert len(pipeline.engine.prompts) == 1
+
+
+async def test_what_is_known_already_is_among_them():
+    pipeline = choosing(("a + b", -0.1), ("b + a", -0.3))
+    await pipeline("c = ‸\n")
+    shown = await pipeline("c = ‸\n", invoked=True)
+    assert {"a + b", "b + a"} == {suggestion.text for suggestion in shown}
+
+
+async def test_the_others_are_not_remembered():
+    pipeline = choosing(*FOUR)
+    await pipeline("c = ‸\n", invoked=True)
+    assert [suggestion.text for suggestion in await pipeline("c = ‸\n")] == ["a + b"]
+
+
+async def test_where_the_engine_has_nothing_to_say_there_is_nothing():
+    pipeline = choosing(("", None))
+    assert await pipeline("c = ‸\n", invoked=True) == []
+    assert pipeline.last.kind is OutcomeKind.EMPTY
+
+
+async def test_who_asks_anew_stops_all_of_them():
+    pipeline = Pipeline([Answer(chunks=("never",), first_delay_ms=60_000)], completion={"candidates": 3})
+    asking = asyncio.create_task(pipeline("c = ‸\n", invoked=True))
+    await until(lambda: pipeline.engine.n_running == 4)
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    await pipeline.completer.retire()
+    assert pipeline.engine.n_running == 0
+
+
+async def test_one_that_fails_does_not_take_the_others_along():
+    answers = [Answer(chunks=("a + b",)), Answer(chunks=("b",), fault="break"), Answer(chunks=("a - b",))]
+    pipeline = Pipeline(answers, completion={"candidates": 3})
+    assert {suggestion.text for suggestion in await pipeline("c = ‸\n", invoked=True)} >= {"a - b"}
+
+
+def test_parse_errors_count_before_confidence():
+    window = at("c = ‸\n")
+    request = Request(None, window, plan(window, "auto"))
+    broken, sound = Suggestion("f(", confidence=-0.1), Suggestion("f()", confidence=-2.0)
+    unknown, surer = Suggestion("g()"), Suggestion("h()", confidence=-0.5)
+    assert candidates.ranked([broken], [sound, unknown, surer], request, 4) == [surer, unknown, sound, broken]
