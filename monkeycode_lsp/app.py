@@ -89,7 +89,7 @@ def make_gathering(settings: config.Config, report: Report) -> Gathering:
 
     def make_index(workspace: str) -> Index | None:
         folder = file_path(workspace)
-        if folder is None:
+        if folder is None or not folder.is_dir():
             return None
         return Index(folder, folders.cache() / INDEXES, ignore_files=settings.privacy.ignore_files, warn=warn)
 

@@ -56,7 +56,7 @@ class Index(Protocol):
     """Where things are defined in one workspace; see `index.client`."""
 
     def start(self) -> None: ...
-    async def definitions(self, names: Sequence[str], language: str, near: Sequence[str]) -> Sequence[Definition]: ...
+    async def definitions(self, names: Sequence[str], language: str, near: Sequence[str], *, path: str) -> Sequence[Definition]: ...
     def changed(self, paths: Iterable[Path]) -> None: ...
     async def aclose(self) -> None: ...
 
@@ -236,7 +236,7 @@ class Gathering:
         head = lf("".join(snapshot.lines[:_HEAD_LINES]))
         near = [path for imported in imports.read(head, at.language) for path in paths.resolve(imported, at.path, at.language)]
         try:
-            found = await index.definitions(wanted, at.language, near[:_NEAR_MODULES])
+            found = await index.definitions(wanted, at.language, near[:_NEAR_MODULES], path=at.path)
         except Exception:
             logger.exception("the index could not be asked")
             return []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from monkeycode_lsp.domain import Window
 
@@ -69,16 +70,28 @@ def at_cursor(window: Window) -> bool:
 
 def in_block(window: Window) -> bool:
     """Whether the cursor stands in a block comment."""
-    opener, closer = block(window.language)
-    prefix = _without_strings(window.prefix, window.language)
-    return bool(opener) and prefix.rfind(opener) > prefix.rfind(closer)
+    return _ends_in_block(window.prefix, window.language)
+
+
+@lru_cache(maxsize=8)
+def _ends_in_block(prefix: str, language: str) -> bool:
+    opener, closer = block(language)
+    if not opener or opener not in prefix:
+        return False
+    said = _without_strings(prefix, language)
+    return said.rfind(opener) > said.rfind(closer)
 
 
 def ends_below(window: Window) -> bool:
     """Whether the text after the cursor ends the block comment that the cursor stands in."""
-    opener, closer = block(window.language)
-    before, ended, _ = _without_strings(window.suffix, window.language).partition(closer) if closer else ("", "", "")
-    return bool(ended) and opener not in before and in_block(window)
+    return in_block(window) and _ends_soon(window.suffix, window.language)
+
+
+@lru_cache(maxsize=8)
+def _ends_soon(suffix: str, language: str) -> bool:
+    opener, closer = block(language)
+    before, ended, _ = _without_strings(suffix, language).partition(closer)
+    return bool(ended) and opener not in before
 
 
 def block(language: str) -> tuple[str, str]:

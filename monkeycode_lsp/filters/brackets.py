@@ -144,16 +144,16 @@ def is_open(text: str, language: str) -> bool:
 
 def open_at_line_ends(text: str, language: str) -> list[bool]:
     """The same for each line of `text`, as if it ended there."""
-    breaks = [index for index, char in enumerate(text) if char == "\n"]
     found: list[bool] = []
-    depth = 0
+    depth, ended = 0, text.find("\n")
     for match in _SCANNERS[comments.marker(language)].finditer(text):
-        while len(found) < len(breaks) and breaks[len(found)] < match.start():
+        while 0 <= ended < match.start():
             found.append(depth > 0)
+            ended = text.find("\n", ended + 1)
         bracket = match.group() if match.lastgroup == "bracket" else ""
         if bracket in _ROUND:
             depth = max(0, depth + (1 if bracket not in _OPENER else -1))
-    return found + [depth > 0] * (len(breaks) - len(found))
+    return found + [depth > 0] * (text.count("\n", ended) if ended >= 0 else 0)
 
 
 def extra_closer(text: str, window: Window, *, whole: bool) -> int | None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
+from monkeycode_lsp.context import comments
 from monkeycode_lsp.domain import Window
 
 _MARKUP = frozenset({"markdown", "mdx", "quarto", "rmd", "restructuredtext", "asciidoc", "plaintext", "latex"})
@@ -33,8 +35,13 @@ def may_open(text: str, window: Window) -> bool:
 
 
 def _is_at_home(window: Window) -> bool:
-    """Where Markdown is what the user writes: in such a language, or inside a block of a doc comment."""
-    return window.language in _MARKUP or window.prefix.count(_FENCE) % 2 == 1
+    """Where Markdown is what the user writes: in such a language, or inside a doc comment."""
+    return window.language in _MARKUP or _is_open(window.prefix) or comments.in_block(window)
+
+
+@lru_cache(maxsize=8)
+def _is_open(prefix: str) -> bool:
+    return prefix.count(_FENCE) % 2 == 1
 
 
 def without_fence(text: str, window: Window) -> str:

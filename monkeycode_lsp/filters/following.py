@@ -13,6 +13,8 @@ from monkeycode_lsp.filters.indentation import n_columns
 _TELLING = 6
 """So many letters and digits in equal lines are no chance: `return a` is enough, `else:` is not."""
 _AHEAD = 4
+_MOST_LINES = 40
+"""No suggestion has as many."""
 _CLOSES = re.compile(r"\s*(?:[\])}]+[;,]?|end|fi|done|esac|</[\w.-]+>)\s*")
 _COMMON = re.compile(
     r"\s*(?:(?:return|break|continue|pass|raise|else|try|finally|yield)(?: (?:none|true|false|null|nil|self|this|[01]))?|@\w+)[:;{ ]*",
@@ -43,7 +45,7 @@ def start(text: str, window: Window, *, whole: bool, n_sure: int = 2) -> int | N
     follow = ahead(window)
     if not follow:
         return None
-    lines = text.split("\n")
+    lines = text.split("\n", _MOST_LINES)
     offset = 0
     for index, line in enumerate(lines):
         said = window.line_before + line if index == 0 else line
@@ -70,7 +72,7 @@ def _repeats(lines: Sequence[str], follow: Sequence[str], window: Window, *, is_
         least = min(2, len(follow))
     if n_equal < least or (is_first and _stands_above(follow[0], window)):
         return False
-    if not is_first and n_equal == n_known and _LEAVES.match(said[0]):
+    if whole and not is_first and n_equal == len(said) and _LEAVES.match(said[0]):
         return True  # Twice the same way out, one below the other, is never meant.
     return sum(_n_telling(line) for line in said[:n_equal]) >= _TELLING
 

@@ -124,7 +124,9 @@ def _go(text: str) -> Iterator[_Found]:
             yield start + spec.start(), Import(spec["module"], names, "" if alias in {".", "_"} else alias or package)
 
 
-_RUST = re.compile(r"^[ \t]*+(?:pub(?:\([^)\n]*\))?[ \t]++)?(?:use[ \t]++(?P<use>[^;]{1,4000});|mod[ \t]++(?P<mod>\w+)[ \t]*+;)", re.MULTILINE)
+_RUST = re.compile(
+    r"^[ \t]*+(?:pub(?:\([^)\n]*\))?[ \t]++)?(?:use[ \t]++(?P<use>[^;]{1,4000});|mod[ \t]++(?P<mod>\w+)[ \t]*+;)", re.MULTILINE
+)
 
 
 def _rust(text: str) -> Iterator[_Found]:
@@ -165,7 +167,10 @@ def _leaf(path: str, separator: str) -> Iterator[tuple[str, _NAMES]]:
         yield module, ((name, name if here == "self" else here),)
 
 
-_JAVA = re.compile(r"^[ \t]*+(?:global[ \t]++)?import[ \t]++(?:static[ \t]++)?(?P<path>[\w.]+?)(?P<all>\.\*)?(?:[ \t]++as[ \t]++(?P<alias>\w+))?[ \t]*+;?[ \t]*+$", re.MULTILINE)
+_JAVA = re.compile(
+    r"^[ \t]*+(?:global[ \t]++)?import[ \t]++(?:static[ \t]++)?(?P<path>[\w.]+?)(?P<all>\.\*)?(?:[ \t]++as[ \t]++(?P<alias>\w+))?[ \t]*+;?[ \t]*+$",
+    re.MULTILINE,
+)
 
 
 def _java(text: str) -> Iterator[_Found]:
@@ -196,7 +201,9 @@ def _c(text: str) -> Iterator[_Found]:
         yield found.start(), Import(found["module"] if found["quote"] == '"' else f"<{found['module']}>", (("*", "*"),))
 
 
-_USING = re.compile(r"^[ \t]*+(?:global[ \t]++)?using[ \t]++(?:static[ \t]++)?(?:(?P<alias>\w+)[ \t]*+=[ \t]*+)?(?P<module>[\w.]+)[ \t]*+;", re.MULTILINE)
+_USING = re.compile(
+    r"^[ \t]*+(?:global[ \t]++)?using[ \t]++(?:static[ \t]++)?(?:(?P<alias>\w+)[ \t]*+=[ \t]*+)?(?P<module>[\w.]+)[ \t]*+;", re.MULTILINE
+)
 
 
 def _csharp(text: str) -> Iterator[_Found]:
@@ -206,7 +213,9 @@ def _csharp(text: str) -> Iterator[_Found]:
         yield found.start(), Import(module if found["alias"] else found["module"], names)
 
 
-_RUBY = re.compile(r"^[ \t]*+(?P<how>require_relative|require|load|autoload[ \t]++:(?P<name>\w+),)[ \t(]*['\"](?P<module>[^'\"\n]+)['\"]", re.MULTILINE)
+_RUBY = re.compile(
+    r"^[ \t]*+(?P<how>require_relative|require|load|autoload[ \t]++:(?P<name>\w+),)[ \t(]*['\"](?P<module>[^'\"\n]+)['\"]", re.MULTILINE
+)
 
 
 def _ruby(text: str) -> Iterator[_Found]:
@@ -232,7 +241,9 @@ def _php(text: str) -> Iterator[_Found]:
                 yield found.start(), Import(module, names)
 
 
-_SWIFT = re.compile(r"^[ \t]*+(?:@\w+[ \t]++)?import[ \t]++(?:(?:class|struct|enum|protocol|func|var|typealias)[ \t]++)?(?P<module>[\w.]+)", re.MULTILINE)
+_SWIFT = re.compile(
+    r"^[ \t]*+(?:@\w+[ \t]++)?import[ \t]++(?:(?:class|struct|enum|protocol|func|var|typealias)[ \t]++)?(?P<module>[\w.]+)", re.MULTILINE
+)
 
 
 def _swift(text: str) -> Iterator[_Found]:
@@ -240,7 +251,9 @@ def _swift(text: str) -> Iterator[_Found]:
         yield found.start(), Import(found["module"], (("*", "*"),))
 
 
-_LUA = re.compile(r"^[ \t]*+(?:(?:local[ \t]++)?(?P<alias>[\w.]+)[ \t]*+=[ \t]*+)?require[ \t]*+\(?[ \t]*+['\"](?P<module>[^'\"\n]+)['\"]", re.MULTILINE)
+_LUA = re.compile(
+    r"^[ \t]*+(?:(?:local[ \t]++)?(?P<alias>[\w.]+)[ \t]*+=[ \t]*+)?require[ \t]*+\(?[ \t]*+['\"](?P<module>[^'\"\n]+)['\"]", re.MULTILINE
+)
 
 
 def _lua(text: str) -> Iterator[_Found]:

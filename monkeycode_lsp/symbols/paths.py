@@ -64,17 +64,16 @@ def _joined(folders: Iterable[str], *parts: str) -> str:
     return "/".join(result)
 
 
-def _ancestors(folders: list[str]) -> Iterator[list[str]]:
-    """The folder itself, those above it, nearest first, and the top."""
-    for depth in range(len(folders), max(-1, len(folders) - _MAX_ANCESTORS), -1):
-        yield folders[:depth]
-    if len(folders) >= _MAX_ANCESTORS:
-        yield []
+def _roots(folders: list[str], *, nearest_first: bool) -> list[list[str]]:
+    """Folders that modules may be named from: the file's own, those above it, the top, and `src` in them."""
+    above = [folders[:depth] for depth in range(len(folders), max(0, len(folders) - _MAX_ANCESTORS), -1)]
+    roots = [*above, []] if nearest_first else [[], ["src"], *above]
+    return [*roots, ["src"]] if nearest_first else roots
 
 
 def _python(imported: Import, folders: list[str], _path: str) -> Iterator[str]:
     parts = [part for part in imported.module.split(".") if part]
-    names = [name for name, _ in imported.names if name.isidentifier()][:_MAX_NAMES]
+    names = _module_names(imported)
     if imported.level:
         if imported.level - 1 <= len(folders):
             yield from _modules(folders[: len(folders) - imported.level + 1], parts, names)
@@ -84,11 +83,15 @@ def _python(imported: Import, folders: list[str], _path: str) -> Iterator[str]:
     if parts[0] in folders:  # the package that the file itself is in
         yield from _modules(folders[: folders.index(parts[0])], parts, names)
     else:
-        for above in _ancestors(folders):
-            for root in (above, [*above, "src"]):
-                yield from _modules(root, parts, names if len(parts) > 1 else names[:2])
+        for root in _roots(folders, nearest_first=len(parts) == 1):
+            yield from _modules(root, parts, names)
     if len(parts) > 1:
         yield from _modules(["*"], parts, names)
+
+
+def _module_names(imported: Import) -> list[str]:
+    """Those that may be modules themselves: a module's name is in lower case."""
+    return [name for name, _ in imported.names if name.isidentifier() and name == name.lower()][:_MAX_NAMES]
 
 
 def _modules(root: list[str], parts: list[str], names: list[str]) -> Iterator[str]:
@@ -121,7 +124,7 @@ def _javascript(imported: Import, folders: list[str], path: str) -> Iterator[str
     elif module.startswith("@") and module.count("/") >= 1:  # a package of a monorepo
         name, _, inner = module.partition("/")[2].partition("/")
         for root in (f"packages/{name}", f"*/{name}"):
-            for place in ([f"src/{inner}", inner] if inner else ["src/index", "index"]):
+            for place in [f"src/{inner}", inner] if inner else ["src/index", "index"]:
                 yield from list(_scripts(f"{root}/{place}", path))[:2]
     elif "/" in module:
         yield from list(_scripts(f"*/{module}", path))[:8]
@@ -166,7 +169,7 @@ def _go(imported: Import, _folders_: list[str], _path: str) -> Iterator[str]:
 
 def _rust(imported: Import, folders: list[str], path: str) -> Iterator[str]:
     parts = [part for part in imported.module.split("::") if part]
-    names = [name for name, _ in imported.names if name.isidentifier()][:_MAX_NAMES]
+    names = _module_names(imported)
     if not parts or parts[0] in {"std", "core", "alloc"}:
         return
     stem = path.rpartition("/")[2].removesuffix(".rs")
@@ -216,7 +219,7 @@ def _java(imported: Import, folders: list[str], path: str) -> Iterator[str]:
     for root in roots:
         for name, _ in imported.names[:_MAX_NAMES]:
             for ending in dict.fromkeys([own, *_PACKAGED]):
-                yield _joined(root, *parts, name + ending if name != "*" else "")  + ("/" if name == "*" else "")
+                yield _joined(root, *parts, name + ending if name != "*" else "") + ("/" if name == "*" else "")
         if parts[-1][:1].isupper():  # a member of a class
             yield _joined(root, *parts) + own
         elif own != ".java":

@@ -56,8 +56,9 @@ class LocalEngine:
 
     async def count(self, texts: Sequence[str]) -> list[int] | None:
         """See `Counting`."""
-        chosen = self._chosen
-        return await chosen.count(texts) if isinstance(chosen, Counting) else None
+        if isinstance(self._chosen, Counting):
+            return await self._chosen.count(texts)
+        return None
 
     async def aclose(self) -> None:
         """See `Engine.aclose`."""

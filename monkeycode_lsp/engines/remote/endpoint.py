@@ -119,10 +119,9 @@ class Endpoint:
         if self.backoff.left_s <= 0:
             await self._open()
             self.keep_warm()  # the server may have closed its connection meanwhile, and an ask is coming
-        window = self._limit_tokens or identity.context_tokens
+        name, window = identity.model or self.address.base, self._limit_tokens or identity.context_tokens
         here = self._transport is not None and self._transport.is_here and not facts.is_passed_on(identity.model)
-        name, tells = identity.model or self.address.base, self._terms.tells_confidence
-        return Model(name, identity.family, self._fingerprints[-1], window, is_here=here, tells_confidence=tells)
+        return Model(name, identity.family, self._fingerprints[-1], window, is_here=here, tells_confidence=self._terms.tells_confidence)
 
     def keep_warm(self) -> None:
         """An ask is likely: see to it that a connection lies ready, in the background."""

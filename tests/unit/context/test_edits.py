@@ -146,6 +146,17 @@ def test_a_renamed_file_is_quoted_with_its_new_name() -> None:
     assert [one.path for one in made.edits.recent(AT_B)] == ["new.py"]
 
 
+def test_it_does_not_matter_whether_the_editor_opens_it_before_it_tells_of_the_new_name() -> None:
+    made = editor()
+    made.type(A, 50, 0, "kept ")
+    before = made.texts()
+    made.edits.closed(A)
+    made.open("file:///w/new.py", made.documents[A].text)
+    made.edits.renamed(A, "file:///w/new.py", "new.py")
+    assert made.texts() == before
+    assert [one.path for one in made.edits.recent(AT_B)] == ["new.py"]
+
+
 def test_a_deleted_file_is_not_quoted_and_an_open_one_stays() -> None:
     made = editor()
     made.type(A, 50, 0, "kept ")

@@ -16,7 +16,7 @@ import signal
 import sys
 from collections.abc import AsyncGenerator, Callable, Sequence
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
@@ -208,7 +208,8 @@ class Link:
         self._counts[number] = counted
         try:
             self.send(wire.Count(number, tuple(texts)))
-            await asyncio.wait([counted, self._reading], timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
+            either: list[asyncio.Future[Any]] = [counted, self._reading]
+            await asyncio.wait(either, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
             tokens = counted.result() if counted.done() else None
             return list(tokens) if tokens is not None and len(tokens) == len(texts) else None
         finally:

@@ -51,15 +51,16 @@ class Sampler:
     def draw(self, row: int, among: Sequence[int] | None = None) -> tuple[int, float]:
         """See `runtime.Sampler`.  Raises `GenerationError` where the grammar allows no token of `among`."""
         logits = self._logits(row)
+        ids = np.asarray(among if among is not None else (), dtype=np.int32)
         if not self._parts:
-            token = int(logits.argmax()) if among is None else int(among[int(logits[among].argmax())])
+            token = int(logits.argmax()) if among is None else int(ids[logits[ids].argmax()])
         else:
             token = self._choose(logits, among)
         for part in self._parts:
             llama_cpp.llama_sampler_accept(part, token)
         if among is None:
             return token, log_probability(logits, token)
-        return token, log_probability(logits[among], list(among).index(token))
+        return token, log_probability(logits[ids], int((ids == token).argmax()))
 
     def close(self) -> None:
         """See `runtime.Sampler`."""

@@ -6,7 +6,6 @@ The reader understands both forms of an event, the one with `text` and the chat'
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import msgspec
@@ -236,7 +235,7 @@ def _confidence(told: bytes) -> tuple[int, float | None]:
     if said is None:
         return 0, None
     each = said.token_logprobs or [token.logprob for token in said.content or []]
-    known = [float(max(_LEAST_LOGPROB, min(0, one))) for one in each if isinstance(one, int | float) and not math.isnan(one)]
+    known = [float(max(_LEAST_LOGPROB, min(0, one))) for one in each if isinstance(one, int | float)]
     return len(known), sum(known) if known else None
 
 

@@ -30,6 +30,7 @@ from_client = st.one_of(
         session=text,
     ),
     st.builds(wire.Cancel, number),
+    st.builds(wire.Count, number, st.lists(text, max_size=3).map(tuple)),
 )
 build = st.builds(wire.Build, text, text, st.lists(text, max_size=3).map(tuple), st.booleans())
 from_worker = st.one_of(
@@ -41,6 +42,7 @@ from_worker = st.one_of(
     st.builds(wire.Welcome, number),
     st.builds(wire.Serving, text, text),
     st.builds(wire.Pong, number),
+    st.builds(wire.Counted, number, st.lists(number, max_size=3).map(tuple)),
     st.just(wire.Leaving()),
     st.builds(wire.Status, number, text, st.floats(0, 2e9), number, number, st.builds(wire.Totals, number, number)),
     st.builds(wire.Failed, number, st.sampled_from(["overflow", "busy", "decode"]), text, st.none() | number),

@@ -307,3 +307,44 @@ def test_a_stop_string_ends_the_answer_whatever_comes_behind_it() -> None:
 def test_what_was_held_back_comes_with_the_end() -> None:
     assert text(event(choice("a<|e", "stop")), stops=("<|end|>",)) == "a<|e"
     assert isinstance(failure(event(choice("a<|e"))), StreamBrokenError)
+
+
+def scored(text: str, *logprobs: Any) -> bytes:
+    return said(text=text, logprobs={"token_logprobs": list(logprobs)})
+
+
+def confidence(*pieces: bytes, **more: Any) -> list[tuple[str, int, float | None]]:
+    return [(chunk.text, chunk.n_tokens, chunk.logprob) for chunk in told(*pieces, said(finish_reason="stop"), DONE, **more) if chunk.text]
+
+
+def test_log_probabilities_are_summed_up_in_both_forms() -> None:
+    assert confidence(scored("a b", -0.5, -0.25)) == [("a b", 2, -0.75)]
+    assert confidence(said(text="a", logprobs={"content": [{"token": "a", "logprob": -0.5}]})) == [("a", 1, -0.5)]
+
+
+def test_those_of_text_that_is_held_back_come_with_it() -> None:
+    assert confidence(scored("a", -0.5), scored("", -0.25), scored("x", -1), scored("z", -2), stops=("xy",)) == [
+        ("a", 1, -0.5),
+        ("xz", 3, -3.25),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("told", "known"),
+    [
+        ([None], (0, None)),
+        ([], (0, None)),
+        (["-1", [], {}], (0, None)),
+        ([-9999.0], (1, -100.0)),
+        ([0.3], (1, 0.0)),
+        ([-1, None, -1], (2, -2.0)),
+        ([-(10**400)], (1, -100.0)),
+    ],
+)
+def test_strange_log_probabilities_do_no_harm(told: list[Any], known: tuple[int, float | None]) -> None:
+    assert confidence(scored("a", *told)) == [("a", *known)]
+
+
+@pytest.mark.parametrize("logprobs", [None, 1, "x", [], {}, {"token_logprobs": 1}, {"content": 1}, {"content": [1]}, {"content": [{}]}])
+def test_what_is_no_list_of_log_probabilities_is_none(logprobs: Any) -> None:
+    assert confidence(said(text="a", logprobs=logprobs)) == [("a", 0, None)]

@@ -18,10 +18,11 @@ async def test_every_form_of_the_address_gives_this_request_byte_for_byte(path: 
         assert server.requests[0].path == "/beta/completions"
         assert server.requests[0].body == (
             b'{"model":"deepseek-chat","prompt":"abcdefgh","suffix":"b","max_tokens":96,"temperature":0.0,"stream":true,'
-            b'"stream_options":{"include_usage":true}}'
+            b'"stream_options":{"include_usage":true},"logprobs":1}'
         )
     assert "".join(chunk.text for chunk in chunks) == "a + b"
     assert chunks[-1].usage == Usage(reused=2, read=1, generated=3)
+    assert [chunk.logprob for chunk in chunks if chunk.text] == [-0.25] * 3
 
 
 async def test_the_beta_route_in_the_address_is_enough() -> None:

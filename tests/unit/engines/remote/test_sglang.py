@@ -6,7 +6,7 @@ import pytest
 
 from monkeycode_lsp.domain import Priority, Usage
 from monkeycode_lsp.errors import ContextOverflowError
-from tests.fakes import sglang
+from tests.fakes import openai, sglang
 from tests.servers import CompletionServer, hold, status
 from tests.unit.engines.remote import asking
 
@@ -17,11 +17,26 @@ async def test_a_request_is_this_byte_for_byte_and_cached_tokens_are_read_back()
             chunks = await asking.chunks(engine)
         assert server.requests[0].body == (
             b'{"model":"Qwen/Qwen2.5-Coder-1.5B","prompt":"<|fim_prefix|>a<|fim_suffix|>b<|fim_middle|>","suffix":"","max_tokens":96,'
-            b'"temperature":0.0,"stream":true,"stream_options":{"include_usage":true},"repetition_penalty":1.0}'
+            b'"temperature":0.0,"stream":true,"stream_options":{"include_usage":true},"repetition_penalty":1.0,"logprobs":0}'
         )
         assert [request.path for request in server.others] == ["/v1/models", "/get_server_info"]
     assert "".join(chunk.text for chunk in chunks) == "a + b"
     assert chunks[-1].usage == Usage(reused=11, read=1, generated=3)
+
+
+async def test_it_says_how_sure_it_is() -> None:
+    async with sglang.server() as server, asking.engine(server.url, model="") as engine:
+        assert (await engine.ready()).tells_confidence
+        assert [chunk.logprob for chunk in await asking.chunks(engine) if chunk.text] == [-0.25] * 3
+
+
+async def test_a_gateway_that_refuses_log_probabilities_is_asked_without_them() -> None:
+    async with openai.server(model="m", refuses=("logprobs",)) as server, asking.engine(server.url, api="sglang", model="m") as engine:
+        for _ in range(2):
+            assert await asking.answer(engine) == "a + b"
+        assert "logprobs" in server.requests[0].json
+        assert ["logprobs" in request.json for request in server.requests[-2:]] == [False, False]
+        assert not (await engine.ready()).tells_confidence
 
 
 @pytest.mark.parametrize("how", [{"priority": False}, {"priority": False, "tells_settings": False}, {"priority": True}])

@@ -22,9 +22,19 @@ async def test_a_request_is_this_byte_for_byte_and_cached_tokens_are_read_back()
             f'{{"model":"{MODEL}",{MARKED},"max_tokens":96,"temperature":0.0,"stream":true,"stream_options":{{"include_usage":true}},'
             '"repetition_penalty":1.0}'
         )
-        assert [request.path for request in server.others] == ["/v1/models"]
+        assert [request.path for request in server.others] == ["/v1/models", "/version"]
     assert "".join(chunk.text for chunk in chunks) == "a + b"
     assert chunks[-1].usage == Usage(reused=11, read=1, generated=3)
+
+
+@pytest.mark.parametrize(("version", "tells"), [("0.14.0", True), ("1.2.3rc1", True), ("0.13.9", False), ("", False), ("main", False)])
+async def test_log_probabilities_are_asked_for_where_they_do_not_stop_the_drafts(version: str, tells: bool) -> None:  # noqa: FBT001 - a table
+    async with vllm.server(version=version) as server, asking.engine(server.url, model="") as engine:
+        assert (await engine.ready()).tells_confidence is tells
+        chunks = await asking.chunks(engine)
+        assert server.requests[0].json.get("logprobs") == (0 if tells else None)
+    told = [(chunk.logprob, chunk.n_tokens) for chunk in chunks if chunk.text]
+    assert told == [(-0.25, 1)] * 3 if tells else [(None, 0)] * 3
 
 
 async def test_a_server_that_does_not_count_cached_tokens_is_not_said_to_have_none() -> None:
