@@ -11,6 +11,8 @@ import pathspec
 
 from monkeycode_lsp import config
 from monkeycode_lsp.context import comments, secrets
+from monkeycode_lsp.context.ignores import Level
+from monkeycode_lsp.context.policy import ANYWHERE, Verdict
 from monkeycode_lsp.context.window import relative_path
 from monkeycode_lsp.domain import Ask, Snapshot, Trigger, Window
 
@@ -26,8 +28,8 @@ class Gate:
         self._globs = pathspec.GitIgnoreSpec.from_lines(settings.completion.disabled_globs)
         self._languages = frozenset(settings.completion.disabled_languages)
 
-    def refuses(self, ask: Ask, *, n_nuls: int = 0) -> str:
-        """The hard rule that forbids this document, in words; empty if none does."""
+    def refuses(self, ask: Ask, *, n_nuls: int = 0, verdict: Verdict = ANYWHERE) -> str:
+        """The hard rule that forbids this document, in words; empty if none does.  `verdict`: what the ignore files say of it."""
         settings, snapshot = self._settings, ask.snapshot
         path = unquote(urlsplit(snapshot.uri).path)
         scheme = urlsplit(snapshot.uri).scheme
@@ -41,9 +43,10 @@ class Gate:
             ),
             (self._is_disabled(path, snapshot), "The file matches a pattern of the setting completion.disabledGlobs."),
             (
-                secrets.is_secret(path, settings.privacy.secret_files),
+                secrets.is_secret_uri(snapshot.uri, settings.privacy.secret_files),
                 "The file's name says that it holds secrets (setting privacy.secretFiles).",
             ),
+            (verdict.level is Level.NEVER, f"The file is private: {verdict.why} (setting privacy.ignoreFiles)."),
             (snapshot.n_bytes > settings.context.max_document_bytes, "The document is too large (setting context.maxDocumentBytes)."),
             (n_nuls > MOST_NULS, "The document looks like a binary file."),
         )

@@ -13,10 +13,11 @@ from rich.text import Text
 
 from monkeycode_lsp import folders
 from monkeycode_lsp.cli import terminal
-from monkeycode_lsp.domain import Outcome
+from monkeycode_lsp.domain import Fate, Outcome
 from monkeycode_lsp.observe import outcomes
 
-_STYLES = {"shown": "green", "failed": "red", "gated": "yellow", "empty": "yellow"}
+_STYLES = {"shown": "green", "failed": "red", "gated": "yellow", "empty": "yellow", "quiet": "yellow"}
+_UNTOLD = frozenset({"", Fate.OPEN.value, Fate.CONTINUED.value})
 _LEAST_MS = 1.0
 """A stage below tells nothing; `--json` has it."""
 _INDENT = 10
@@ -38,6 +39,7 @@ def folder() -> Path:
 def why(*, n: int, as_json: bool) -> None:
     """Why the last suggestions came, or did not: the newest last.
 
+    "Sure" is how likely the model held what it said, per token (0: certain), and the chance that you want it.
     Servers write this down about a second late.
     """
     found = outcomes.load(folder())[-n:]
@@ -54,13 +56,14 @@ def why(*, n: int, as_json: bool) -> None:
 
 
 def _tell_widely(found: Sequence[Outcome], out: Console) -> None:
-    table = terminal.table("when", "place", "outcome", "why", "ms", "of which")
+    table = terminal.table("when", "place", "outcome", "why", "sure", "ms", "of which")
     for outcome in found:
         table.add_row(
             terminal.plain(_when(outcome)),
             terminal.plain(outcome.place),
             terminal.plain(_ended(outcome), style=_style(outcome)),
             terminal.plain(outcome.reason),
+            sure(outcome),
             f"{outcome.total_ms:.1f}",
             stages(outcome),
         )
@@ -69,13 +72,21 @@ def _tell_widely(found: Sequence[Outcome], out: Console) -> None:
 
 def _tell_narrowly(found: Sequence[Outcome], out: Console) -> None:
     for outcome in found:
-        times = f"  {outcome.total_ms:.1f} ms  {stages(outcome)}".rstrip()
+        times = f"  {outcome.total_ms:.1f} ms  {sure(outcome)}".rstrip() + f"  {stages(outcome)}".rstrip()
         out.print(Text.assemble(f"{_when(outcome):<8}  {outcome.place}  ", (_ended(outcome), _style(outcome)), times))
         terminal.print_indented(out, outcome.reason, _INDENT)
 
 
 def _ended(outcome: Outcome) -> str:
-    return outcome.kind.value + (", accepted" if outcome.accepted else "")
+    return outcome.kind.value + ("" if outcome.fate in _UNTOLD else f", {outcome.fate}")
+
+
+def sure(outcome: Outcome) -> str:
+    """How sure the model was; empty: it did not say, or was not asked."""
+    if outcome.confidence is None:
+        return ""
+    said = f"{outcome.confidence:.1f}".replace("-", "\N{MINUS SIGN}")
+    return said if outcome.odds is None else f"{said}, {outcome.odds:.0%}"
 
 
 def _style(outcome: Outcome) -> str:

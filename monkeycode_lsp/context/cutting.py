@@ -10,10 +10,7 @@ import re
 import unicodedata
 from collections.abc import Callable
 
-_BLOCK = 256
-"""Characters in which a long line is measured."""
-_NEAR = 64
-"""How far from a block's border a better place is looked for."""
+_LEAST_BLOCK = 16
 _JOINER = "\u200d"
 _PLACE = re.compile(r"\s+|[,;:)\]}>]+\s*")
 
@@ -31,27 +28,27 @@ def tail(text: str, length: int, count: Callable[[str], float], budget: float, *
 
     Measured in blocks from the line's beginning, so that it begins at the same place while the line grows.
     """
-    skipped = length - len(text)
+    skipped, block = length - len(text), _block(budget)
     stop, left = length, budget
     costs: list[float] = []
-    for start in range((length - 1) // _BLOCK * _BLOCK, skipped - 1, -_BLOCK):
+    for start in range((length - 1) // block * block, skipped - 1, -block):
         cost = count(text[start - skipped : stop - skipped])
         if cost > left:
             break
         costs.append(cost)
         stop, left = start, left - cost
-    if not costs:
-        n = _share(text[-_BLOCK:], count, budget)
+    if stop > length - block:
+        n = _share(text[-block:], count, budget)
         return text[_whole(text, len(text) - n) :] if n else ""
     if stop == 0:
         return text
-    last, given = stop // _BLOCK, budget * slack
+    last, given = stop // block, budget * slack
     for cost in costs[:0:-1]:
         given -= cost
         if given < 0:
             break
         last += 1
-    return text[_sensible(text, roundest(stop // _BLOCK, last) * _BLOCK - skipped) :]
+    return text[_sensible(text, roundest(stop // block, last) * block - skipped, block) :]
 
 
 def head(text: str, length: int, count: Callable[[str], float], budget: float) -> str:
@@ -59,15 +56,21 @@ def head(text: str, length: int, count: Callable[[str], float], budget: float) -
 
     Measured in blocks from the line's end, so that it ends at the same place while the text before it grows or shrinks.
     """
+    block = _block(budget)
     stop, left = 0, budget
-    for end in range(length % _BLOCK or _BLOCK, len(text) + 1, _BLOCK):
+    for end in range(length % block or block, len(text) + 1, block):
         left -= count(text[stop:end])
         if left < 0:
             break
         stop = end
     if stop == length:
         return text
-    return text[: _whole(text, stop or _share(text[:_BLOCK], count, budget), back=True)]
+    return text[: _whole(text, stop or _share(text[:block], count, budget), back=True)]
+
+
+def _block(budget: float) -> int:
+    """Characters in which a long line is measured: about a tenth of what fits."""
+    return max(_LEAST_BLOCK, 1 << max(0, int(budget / 3).bit_length() - 1))
 
 
 def _share(block: str, count: Callable[[str], float], budget: float) -> int:
@@ -75,9 +78,9 @@ def _share(block: str, count: Callable[[str], float], budget: float) -> int:
     return int(len(block) * min(1.0, budget / max(1.0, count(block))))
 
 
-def _sensible(text: str, at: int) -> int:
+def _sensible(text: str, at: int, block: int) -> int:
     """A place at or soon after `at` where something new begins."""
-    found = _PLACE.search(text, at, at + _NEAR)
+    found = _PLACE.search(text, at, min(at + block, len(text) - 1))
     return _whole(text, found.end() if found else at)
 
 

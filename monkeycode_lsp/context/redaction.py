@@ -89,6 +89,11 @@ class Redaction(msgspec.Struct, frozen=True):
         return next((n for n in range(longest, 0, -1) if any(hidden.sign.startswith(text[-n:]) for hidden in self.hidden)), 0)
 
 
+def has_secret(before: str, after: str) -> bool:
+    """Whether a secret stands around the cursor; then what is remembered of the place stays in this process."""
+    return bool(shapes.find(before + after))
+
+
 class Redactor:
     """With the key of one session: the same secret always gets the same placeholder, and who sees that cannot check a guess."""
 

@@ -140,8 +140,9 @@ class _After:
 
 
 def _end(line: str, counter: Counter, budget: float) -> str:
-    text = lf(line[-int(budget * _TOKEN_CHARACTERS) - 2 :])
-    return cutting.tail(text, len(line), counter.part, budget, slack=SLACK)
+    raw = line[-int(budget * _TOKEN_CHARACTERS) - 2 :]
+    text = lf(raw)
+    return cutting.tail(text, len(line) - len(raw) + len(text), counter.part, budget, slack=SLACK)
 
 
 def _costs(lines: Sequence[str], numbers: Sequence[int], counter: Counter, budget: float) -> list[float]:
@@ -178,10 +179,12 @@ def _cells(cells: Sequence[str], counter: Counter, budget: float, *, above: bool
     """Of a notebook's other cells, the nearest first, what fits; the budget that is left, and whether that is all of them."""
     taken: list[str] = []
     for cell in cells:
-        lines = lf(cell).removesuffix("\n").split("\n") if len(cell) <= budget * _TOKEN_CHARACTERS else []
+        most = int(budget * _TOKEN_CHARACTERS) + 1
+        near = cell[-most:] if above else cell[:most]
+        lines = lf(near).removesuffix("\n").split("\n")
         costs = _costs([line + "\n" for line in lines], range(len(lines))[:: -1 if above else 1], counter, budget)
         budget -= sum(costs)
-        if len(costs) < len(lines) or not lines:
+        if len(costs) < len(lines) or len(near) < len(cell):
             part = lines[len(lines) - len(costs) :] if above else lines[: len(costs)]
             return [*taken, *(["\n".join(part)] if part else [])], budget, False
         taken.append("\n".join(lines))

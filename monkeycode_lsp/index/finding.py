@@ -19,7 +19,9 @@ from monkeycode_lsp.index import languages, store
 from monkeycode_lsp.symbols.model import Import, Kind
 
 _MOST_NAMES = 64
-_MOST_NEAR = 64
+_MOST_NEAR = 128
+_MOST_FITTING = 32
+"""Files that one candidate stands for."""
 _MOST_SAME = 32
 """A name with more definitions than that says little about any of them."""
 _MOST_FOUND = 48
@@ -109,11 +111,14 @@ class Finder:
         return _read(db, found[:_MOST_FOUND])
 
     def resolve(self, candidates: Sequence[str]) -> list[str]:
-        """Those of the paths that are known, in the same order."""
+        """The known paths that fit the candidates (see `symbols.paths`), in their order."""
         db = self._connection()
-        if db is None:
-            return []
-        return [path for path in dict.fromkeys(candidates) if db.execute("SELECT 1 FROM files WHERE path = ?", (path,)).fetchone()]
+        found: dict[str, None] = {}
+        for candidate in dict.fromkeys(candidates):
+            if db is None or len(found) >= _MOST_NEAR or time.monotonic() > self._until:
+                break
+            found |= dict.fromkeys(_fitting(db, candidate))
+        return list(found)[:_MOST_NEAR]
 
     def imports_of(self, path: str) -> list[Import]:
         """What a known file imports."""
@@ -163,6 +168,19 @@ class Finder:
             if row is not None:
                 ranks.setdefault(row[0], len(ranks))
         return ranks
+
+
+def _fitting(db: sqlite3.Connection, candidate: str) -> list[str]:
+    tail = candidate.removeprefix("*/")
+    end = store.backwards(tail)
+    values: tuple[str, ...]
+    column = "folder_backwards" if tail.endswith("/") else "backwards"
+    if tail == candidate:
+        query, values = f"{column} = ?", (end,)
+    else:
+        query, values = f"{column} >= ? AND {column} < ?", (end, f"{end[:-1]}0")  # "0" comes after "/"
+    rows = db.execute(f"SELECT path FROM files WHERE {query} ORDER BY path LIMIT ?", (*values, _MOST_FITTING))  # noqa: S608 - ours
+    return [path for (path,) in rows]
 
 
 def _spots(db: sqlite3.Connection, name: str, asking: _Asking) -> list[_Spot]:

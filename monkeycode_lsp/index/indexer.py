@@ -21,7 +21,7 @@ from monkeycode_lsp.index.ignoring import Rules
 from monkeycode_lsp.index.reading import Text, Why
 from monkeycode_lsp.index.store import Entry, Known, Store
 from monkeycode_lsp.index.walk import Folder, Found
-from monkeycode_lsp.symbols import extraction
+from monkeycode_lsp.symbols import extraction, imports
 
 logger = logging.getLogger(__name__)
 
@@ -200,7 +200,7 @@ class Indexer:
             return entry
         self._note.reads(found.path)
         try:
-            defined, imported = extraction.extract(read.text, entry.language), ()
+            defined, imported = extraction.extract(read.text, entry.language), imports.read(read.text, entry.language)
         except Exception as exc:  # noqa: BLE001 - one odd file must not end the index
             logger.warning("A file could not be understood (%s).", type(exc).__name__)
             return entry

@@ -26,17 +26,24 @@ _MOST_SYMBOLS = 5_000
 
 _TABLES = """
 CREATE TABLE files (
-    id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, digest BLOB NOT NULL,
+    id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, backwards TEXT NOT NULL, folder_backwards TEXT NOT NULL, size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, digest BLOB NOT NULL,
     language TEXT NOT NULL, level INTEGER NOT NULL, imports BLOB NOT NULL
 );
 CREATE TABLE symbols (
     id INTEGER PRIMARY KEY, file INTEGER NOT NULL, grp TEXT NOT NULL, name TEXT NOT NULL, kind TEXT NOT NULL, container TEXT NOT NULL,
     start INTEGER NOT NULL, end INTEGER NOT NULL, text TEXT NOT NULL
 );
+CREATE INDEX files_backwards ON files (backwards);
+CREATE INDEX files_folder ON files (folder_backwards);
 CREATE INDEX symbols_name ON symbols (name, grp, file);
 CREATE INDEX symbols_file ON symbols (file);
 CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 """
+_PUT_FILE = (
+    "INSERT INTO files (path, backwards, folder_backwards, size, mtime_ns, digest, language, level, imports) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+_PUT_SYMBOL = "INSERT INTO symbols (file, grp, name, kind, container, start, end, text) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 
 
 class Known(msgspec.Struct, frozen=True):
@@ -102,12 +109,11 @@ class Store:
         """Replace what is known of the file."""
         self._begin()
         self.remove(entry.path)
-        row = (entry.path, entry.size, entry.mtime_ns, entry.digest, entry.language, entry.level, msgspec.msgpack.encode(entry.imports))
-        file = self._db.execute(
-            "INSERT INTO files (path, size, mtime_ns, digest, language, level, imports) VALUES (?, ?, ?, ?, ?, ?, ?)", row
-        ).lastrowid
+        where = (entry.path, backwards(entry.path), backwards(entry.path[: entry.path.rfind("/") + 1]))
+        what = (entry.size, entry.mtime_ns, entry.digest, entry.language, entry.level, msgspec.msgpack.encode(entry.imports))
+        file = self._db.execute(_PUT_FILE, (*where, *what)).lastrowid
         self._db.executemany(
-            "INSERT INTO symbols (file, grp, name, kind, container, start, end, text) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            _PUT_SYMBOL,
             ((file, entry.group, *_row(symbol)) for symbol in entry.symbols[:_MOST_SYMBOLS]),
         )
 
@@ -180,6 +186,11 @@ def _row(symbol: Symbol) -> tuple[str | int, ...]:
 
 def _clean(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
+
+
+def backwards(path: str) -> str:
+    """Paths that end alike begin alike so, and what begins alike is found by an index."""
+    return f"/{path}"[::-1]
 
 
 def own(folder: Path) -> None:

@@ -68,9 +68,10 @@ class Watcher:
 
     def _relative(self, path: str) -> str:
         try:
-            return Path(path).relative_to(self._root).as_posix().removeprefix(".")
+            inside = Path(path).relative_to(self._root).as_posix()
         except ValueError:
             return ""
+        return inside if inside != "." else ""
 
 
 class _Watch(threading.Thread):

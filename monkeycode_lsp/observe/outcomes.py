@@ -18,21 +18,25 @@ logger = logging.getLogger(__name__)
 
 FOLDER = "outcomes"
 """Below the user's state folder."""
-MOST = 200
+MOST = 1_000
 _FILES_KEPT = 8
+_MOST_BYTES = 1_048_576
+"""A file that has grown to this is written anew; it has several versions of most outcomes by then."""
 _MOST_EARLY = 64
-_decoder = msgspec.json.Decoder(list[Outcome])
+_decode = msgspec.json.Decoder(Outcome).decode
+_encode_lines = msgspec.json.Encoder().encode_lines
 
 
 class Outcomes:
-    """The last 200, newest last.  `save` is called off the loop and rarely."""
+    """The last thousand, newest last.  `save` is called off the loop and rarely, by one thread at a time."""
 
-    # The mutable state is the ring, whether it has changed since it was saved, and what is known of asks that are not in
-    # the ring: mostly of those that are still being answered.
+    # The mutable state is the ring, what of it the file does not have as it is now, how large the file is (below 0: it is
+    # not ours yet), and what is known of asks that are not in the ring: mostly of those that are still being answered.
 
     def __init__(self, folder: Path | None = None) -> None:
         self._ring: deque[Outcome] = deque(maxlen=MOST)
-        self._changed = False
+        self._unsaved: dict[int, Outcome] = {}
+        self._n_bytes = -1
         self._early: dict[int, dict[str, Any]] = {}
         self._folder = folder
 
@@ -40,7 +44,7 @@ class Outcomes:
         """Record how one ask ended."""
         outcome = msgspec.structs.replace(outcome, **self._early.pop(outcome.id, {}))
         self._ring.append(outcome)
-        self._changed = True
+        self._unsaved[outcome.id] = outcome
         logger.debug(
             "ask %d: %s (%s), %.1f ms %s, prefix %d, suffix %d, shown %d",
             outcome.id, outcome.kind.value, outcome.reason, outcome.total_ms,
@@ -65,8 +69,7 @@ class Outcomes:
     def _correct(self, ask_id: int, **changes: Any) -> None:
         for index, outcome in enumerate(self._ring):
             if outcome.id == ask_id:
-                self._ring[index] = msgspec.structs.replace(outcome, **changes)
-                self._changed = True
+                self._ring[index] = self._unsaved[ask_id] = msgspec.structs.replace(outcome, **changes)
                 return
         self._early[ask_id] = {**self._early.pop(ask_id, {}), **changes}
         if len(self._early) > _MOST_EARLY:
@@ -77,24 +80,45 @@ class Outcomes:
         return list(self._ring)[-n:] if n > 0 else []
 
     def save(self) -> None:
-        """Write the ring to its file if it has changed.  Blocking; a folder that cannot be written costs nothing."""
-        if not self._changed or self._folder is None:
+        """Add what has changed to the file.  Blocking; a folder that cannot be written costs nothing."""
+        if not self._unsaved or self._folder is None:
             return
-        self._changed = False
-        data = msgspec.json.encode(list(self._ring))
+        changed, self._unsaved = self._unsaved, {}
+        file = self._folder / f"{os.getpid()}.jsonl"
         with contextlib.suppress(OSError):
-            folders.private(self._folder)
-            part = self._folder / f".{os.getpid()}.part"
-            part.write_bytes(data)
-            part.replace(self._folder / f"{os.getpid()}.json")
-            for old in sorted(self._folder.glob("*.json"), key=lambda file: file.stat().st_mtime)[:-_FILES_KEPT]:
-                old.unlink()
+            data = _encode_lines(list(changed.values()))
+            if 0 <= self._n_bytes <= _MOST_BYTES - len(data):
+                with file.open("ab") as stream:
+                    stream.write(data)
+                self._n_bytes += len(data)
+            else:
+                self._write_anew(file)
+
+    def _write_anew(self, file: Path) -> None:
+        """Also where there is a file of a process that had our number."""
+        data = _encode_lines(list(self._ring))
+        part = folders.private(file.parent) / f".{os.getpid()}.part"
+        part.write_bytes(data)
+        part.replace(file)
+        self._n_bytes = len(data)
+        for old in sorted(file.parent.glob("*.json*"), key=lambda file: file.stat().st_mtime)[:-_FILES_KEPT]:
+            old.unlink()
 
 
 def load(folder: Path) -> list[Outcome]:
-    """What every server of this user has saved, oldest first.  Damaged files are passed over."""
+    """What every server of this user has saved, oldest first.  Damaged lines are passed over."""
     found: list[Outcome] = []
-    for file in folder.glob("*.json"):
-        with contextlib.suppress(OSError, msgspec.MsgspecError):
-            found.extend(_decoder.decode(file.read_bytes()))
+    for file in folder.glob("*.jsonl"):
+        with contextlib.suppress(OSError):
+            found.extend(_newest(file.read_bytes()))
     return sorted(found, key=lambda outcome: outcome.at)
+
+
+def _newest(data: bytes) -> list[Outcome]:
+    """The last version of each."""
+    known: dict[int, Outcome] = {}
+    for line in data.splitlines():
+        with contextlib.suppress(msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            outcome = _decode(line)
+            known[outcome.id] = outcome
+    return list(known.values())

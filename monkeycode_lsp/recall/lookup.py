@@ -21,7 +21,7 @@ from monkeycode_lsp.recall.near import Near
 from monkeycode_lsp.recall.record import Record
 from monkeycode_lsp.recall.showings import Showings
 from monkeycode_lsp.recall.table import Table
-from monkeycode_lsp.recall.tier import Tier
+from monkeycode_lsp.recall.tier import Reach, Tier
 
 _THREAD = "workspace"
 
@@ -105,9 +105,9 @@ class Recall:
         kept = self._memory.get(spot.key)
         return self._suggestion(spot, kept, Origin.MEMORY) if kept is not None else None
 
-    async def look_further(self, uri: str, scope: Scope, window: Window, *, for_s: float) -> Suggestion | None:
+    async def look_further(self, uri: str, scope: Scope, window: Window, *, for_s: float, reach: Reach = Reach.TEAM) -> Suggestion | None:
         """Ask the tiers beyond this process.  Takes `for_s`, or a tier's patience if that is longer; a find ends it at once."""
-        tiers = [tier for tier in self._tiers if tier.patience_s > 0 and self._knows(tier, scope)]
+        tiers = [tier for tier in self._within(reach) if tier.patience_s > 0 and self._knows(tier, scope)]
         if not tiers:
             await asyncio.sleep(for_s)
             return None
@@ -137,7 +137,7 @@ class Recall:
         if folder and folder not in self._identifying and any(tier.origin is Origin.SHARED for tier in self._tiers):
             self._identifying[folder] = asyncio.create_task(self._find_out(folder))
 
-    def keep(self, uri: str, scope: Scope, window: Window, suggestion: Suggestion) -> None:
+    def keep(self, uri: str, scope: Scope, window: Window, suggestion: Suggestion, *, reach: Reach = Reach.TEAM) -> None:
         """Remember a finished, non-empty, cleaned suggestion."""
         if not suggestion.text.strip():
             return
@@ -152,7 +152,7 @@ class Recall:
         )
         self.table.put(uri, Finished(scope, window, suggestion, self._memory.now()))
         self._memory.put(spot.key, kept)
-        self._put_later(spot, kept, self._tiers)
+        self._put_later(spot, kept, self._within(reach))
 
     def learn(self, scope: Scope, uri: str, language: str, lines: Sequence[str]) -> None:
         """Take the text of a document: what stands there may help at places like it.  It is read a little at a time."""
@@ -200,6 +200,10 @@ class Recall:
         suggestion = Suggestion(text, origin=origin, confidence=kept.confidence)
         self.table.put(spot.uri, Finished(spot.scope, spot.window, suggestion, self._memory.born(spot.key)))
         return suggestion
+
+    def _within(self, reach: Reach) -> list[Tier]:
+        """The tiers that may hear of a place."""
+        return [tier for tier in self._tiers if reach >= (Reach.TEAM if tier.origin is Origin.SHARED else Reach.MACHINE)]
 
     def _pass_on(self, knew: Tier, spot: _Spot, kept: Record) -> None:
         self._memory.put(spot.key, kept)

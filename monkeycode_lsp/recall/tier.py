@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable
 from typing import Protocol
 
@@ -10,6 +11,16 @@ from monkeycode_lsp.recall.record import Record
 
 Warn = Callable[[str], None]
 """Tells the user, once, in a sentence or two, what is missing and how to mend it.  May be called from any thread."""
+
+
+class Reach(enum.IntEnum):
+    """How far what is remembered of a place may go; more is further."""
+
+    PROCESS = 0
+    """A secret stands there, or in the answer: it is kept where no disk and no other process has it."""
+    MACHINE = 1
+    """The text must not leave this machine."""
+    TEAM = 2
 
 
 class Tier(Protocol):

@@ -13,7 +13,7 @@ import msgspec
 from monkeycode_lsp.domain import Window
 from monkeycode_lsp.filters import brackets, following
 from monkeycode_lsp.filters.indentation import n_columns
-from monkeycode_lsp.stops.amount import MOST_BLANK, OPENS, Plan
+from monkeycode_lsp.stops.amount import MOST_BLANK, MOST_LINES, OPENS, Plan, opens
 from monkeycode_lsp.stops.values import Line, Stop, lines
 
 _CLOSES = re.compile(r"[\])}]|</|(?:end|fi|done|esac)\b")
@@ -21,6 +21,9 @@ _WORDS = ("else", "elif", "elsif", "elseif", "except", "finally", "catch", "resc
 _GOES_ON = re.compile(rf"(?:{'|'.join(_WORDS)})\b")
 _MOST_APART = 3
 """More blank lines than any style puts between two definitions."""
+
+
+_MOST_SCANNED = MOST_LINES * (_MOST_APART + 1)
 
 
 class _Gap(msgspec.Struct, frozen=True):
@@ -38,7 +41,7 @@ def end(text: str, window: Window, plan: Plan, *, is_broken_off: bool) -> Stop |
     """Where the block ends; None: it goes on.  `is_broken_off`: it comes no further, so a likely end will do."""
     gap = _gap(window)
     least = gap.least
-    depths = brackets.open_at_line_ends(text, window.language) if "\n" in text else []
+    depths = _depths(text, window.language)
     likely: Stop | None = None
     n = n_blank = n_beyond = kept = 0
     for index, line in enumerate(lines(text)):
@@ -69,17 +72,26 @@ def end(text: str, window: Window, plan: Plan, *, is_broken_off: bool) -> Stop |
     return likely if is_broken_off else None
 
 
+def _depths(text: str, language: str) -> list[bool]:
+    """Of each line whether a bracket is open at its end; of no more lines than can count."""
+    if "\n" not in text:
+        return []
+    head = "\n".join(text.split("\n", _MOST_SCANNED)[:_MOST_SCANNED])
+    return brackets.open_at_line_ends(head + "\n", language)
+
+
 def _ran_on(likely: Stop, n_beyond: int) -> Stop:
     return Stop(likely.at, likely.reason, ran_on=n_beyond > 1)
 
 
 def _gap(window: Window) -> _Gap:
-    has_opened = bool(window.line_before.strip())
+    has_begun = bool(window.line_before.strip())
+    has_opened = has_begun and opens(window)
     below = following.ahead(window)
     # What follows, if anything, may stand apart: column 0 begins something new.
     is_apart = not below or (n_columns(below[0]) == 0 and not window.suffix.startswith("\n" + below[0]))
     return _Gap(
-        least=n_columns(window.line_before) + 1 if has_opened else None,
+        least=n_columns(window.line_before) + has_opened if has_begun else None,
         floor=1 if is_apart else n_columns(below[0]),
         has_opened=has_opened,
     )

@@ -43,7 +43,8 @@ def _find(text: str, window: Window, plan: Plan, *, is_broken_off: bool) -> Stop
         )
         if at is not None
     ]
-    ended = statement.end(body, window, plan) if plan.single else block.end(body, window, plan, is_broken_off=is_broken_off)
+    is_block = not plan.single or (plan.asks and body.startswith("\n"))
+    ended = block.end(body, window, plan, is_broken_off=is_broken_off) if is_block else statement.end(body, window, plan)
     if ended is not None:
         found.append(Stop(ended.at + start, ended.reason, ended.ran_on))
     return min(found, key=lambda stop: stop.at, default=None)

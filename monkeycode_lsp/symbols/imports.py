@@ -11,7 +11,6 @@ MAX_SOURCE = 200_000
 """Characters that are looked at: imports stand at the top."""
 
 MAX_IMPORTS = 300
-_MAX_CLAUSE = 4_000
 _NAMES = tuple[tuple[str, str], ...]
 _Found = tuple[int, Import]
 _Reader = Callable[[str], Iterator[_Found]]
@@ -41,7 +40,6 @@ _PYTHON = re.compile(
     re.MULTILINE,
 )
 _COMMENT = re.compile(r"#[^\n]*")
-_AS = re.compile(r"\s+as\s+")
 
 
 def _python(text: str) -> Iterator[_Found]:
@@ -60,25 +58,23 @@ def _is_dotted(module: str) -> bool:
     return bool(module) and all(part.isidentifier() for part in module.split("."))
 
 
-def _renamed(part: str, by: re.Pattern[str] = _AS) -> tuple[str, str]:
+def _renamed(part: str, sign: str = " as ") -> tuple[str, str]:
     """(name there, name here) of `a` or `a as b`."""
-    there, *here = by.split(part.strip(), maxsplit=1)
-    there = there.strip()
-    return there, (here[0].strip() if here else there)
+    there, _, here = " ".join(part.split()).partition(sign)
+    return there.strip(), here.strip() or there.strip()
 
 
-def _listed(names: str, by: re.Pattern[str] = _AS) -> _NAMES:
-    pairs = (_renamed(part, by) for part in names.split(","))
-    return tuple((there, here) for there, here in pairs if there and (there == "*" or there.isidentifier()))
+def _listed(names: str, sign: str = " as ") -> _NAMES:
+    pairs = (_renamed(part, sign) for part in names.split(","))
+    return tuple((there, here) for there, here in pairs if there == "*" or there.isidentifier())
 
 
 _JAVASCRIPT = re.compile(
-    r"^[ \t]*+(?:import|export)[ \t]++(?:type[ \t]++)?(?P<clause>[\w$*{][^'\";()=]{0,4000}?)[ \t\n]*+from[ \t]*+['\"](?P<module>[^'\"\n]+)['\"]"
+    r"^[ \t]*+(?:import|export)[ \t]++(?:type[ \t]++)?(?P<clause>(?:[^'\";()=\s]++\s++){1,400}?)from[ \t]*+['\"](?P<module>[^'\"\n]+)['\"]"
     r"|^[ \t]*+import[ \t]*+['\"](?P<bare>[^'\"\n]+)['\"]"
     r"|^[ \t]*+(?:export[ \t]++)?(?:const|let|var|import)[ \t]++(?P<bound>[\w$]+|\{[^}]{0,4000}\})[ \t]*+=[ \t]*+(?:await[ \t]++)?(?:require|import)[ \t]*+\([ \t]*+['\"](?P<required>[^'\"\n]+)['\"]",
     re.MULTILINE,
 )
-_COLON = re.compile(r"\s*:\s*")
 
 
 def _javascript(text: str) -> Iterator[_Found]:
@@ -87,7 +83,7 @@ def _javascript(text: str) -> Iterator[_Found]:
             yield found.start(), Import(found["bare"])
         elif found["required"]:
             bound = found["bound"]
-            names, alias = (_listed(bound.strip("{} \n"), _COLON), "") if bound.startswith("{") else ((), bound)
+            names, alias = (_listed(bound.strip("{} \n"), ":"), "") if bound.startswith("{") else ((), bound)
             yield found.start(), Import(found["required"], names, alias)
         else:
             yield found.start(), _clause(found["clause"], found["module"])
@@ -125,7 +121,7 @@ def _go(text: str) -> Iterator[_Found]:
 
 
 _RUST = re.compile(
-    r"^[ \t]*+(?:pub(?:\([^)\n]*\))?[ \t]++)?(?:use[ \t]++(?P<use>[^;]{1,4000});|mod[ \t]++(?P<mod>\w+)[ \t]*+;)", re.MULTILINE
+    r"^[ \t]*+(?:pub(?:\([^)\n]*\))?[ \t]++)?(?:use[ \t]++(?P<use>[^;]{1,2000}+);|mod[ \t]++(?P<mod>\w+)[ \t]*+;)", re.MULTILINE
 )
 
 
@@ -156,7 +152,7 @@ def _tree(written: str, separator: str) -> Iterator[tuple[str, _NAMES]]:
 
 
 def _leaf(path: str, separator: str) -> Iterator[tuple[str, _NAMES]]:
-    path, here = _renamed(path, re.compile(r"\s+as\s+|\s*=>\s*"))
+    path, here = _renamed(path.replace("=>", " as "))
     module, _, name = path.strip().rpartition(separator)
     if name == "self":
         module, _, name = module.rpartition(separator)

@@ -145,17 +145,17 @@ def _scripts(base: str, path: str) -> Iterator[str]:
     yield from (base + ending for ending in endings[4:])
 
 
-_GO_STANDARD = frozenset(
-    "archive bufio builtin bytes cmp compress container context crypto database debug embed encoding errors expvar flag fmt go hash"
-    " html image index io iter log maps math mime net os path plugin reflect regexp runtime slices sort strconv strings structs sync"
-    " syscall testing text time unicode unique unsafe weak".split()
-)
+_GO_STANDARD = """
+archive bufio builtin bytes cmp compress container context crypto database debug embed encoding errors expvar flag fmt go hash
+html image index io iter log maps math mime net os path plugin reflect regexp runtime slices sort strconv strings structs sync
+syscall testing text time unicode unique unsafe weak
+"""
 
 
-def _go(imported: Import, _folders_: list[str], _path: str) -> Iterator[str]:
+def _go(imported: Import, *_: object) -> Iterator[str]:
     """The module's own name is not known, so each ending of the package's path may be a folder."""
     parts = imported.module.split("/")
-    if parts[0] in _GO_STANDARD or len(parts) == 1:
+    if parts[0] in _GO_STANDARD.split() or len(parts) == 1:
         return
     hosted = 3 if "." in parts[0] else 1
     for first in [*range(hosted, len(parts)), *range(1, min(hosted, len(parts)))]:
@@ -226,10 +226,10 @@ def _java(imported: Import, folders: list[str], path: str) -> Iterator[str]:
             yield _joined(root, *parts) + "/"
 
 
-_C_STANDARD = frozenset(
-    "assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal stdalign stdarg stdatomic stdbool stddef"
-    " stdint stdio stdlib stdnoreturn string tgmath threads time uchar wchar wctype unistd fcntl pthread dirent poll netdb".split()
-)
+_C_STANDARD = """
+assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal stdalign stdarg stdatomic stdbool stddef
+stdint stdio stdlib stdnoreturn string tgmath threads time uchar wchar wctype unistd fcntl pthread dirent poll netdb
+"""
 
 
 def _c(imported: Import, folders: list[str], _path: str) -> Iterator[str]:
@@ -237,7 +237,7 @@ def _c(imported: Import, folders: list[str], _path: str) -> Iterator[str]:
     bracketed = module.startswith("<")
     module = module.strip("<>")
     stem, dot, _ = module.rpartition(".")
-    if bracketed and (not dot or stem in _C_STANDARD):  # <vector>, <stdio.h>
+    if bracketed and (not dot or stem in _C_STANDARD.split()):  # <vector>, <stdio.h>
         return
     if not bracketed:
         yield _joined(folders, module)
@@ -248,14 +248,14 @@ def _c(imported: Import, folders: list[str], _path: str) -> Iterator[str]:
     yield f"*/{inner}"
 
 
-def _csharp(imported: Import, _folders_: list[str], _path: str) -> Iterator[str]:
+def _csharp(imported: Import, *_: object) -> Iterator[str]:
     """A namespace is a folder by custom."""
     parts = imported.module.split(".")
     if parts[0] in _OUTSIDE:
         return
     for first in range(min(3, len(parts))):
-        for name, _ in imported.names[:1]:
-            tail = "/".join(parts[first:])
+        tail = "/".join(parts[first:])
+        for name, _here in imported.names[:1]:
             yield f"*/{tail}/" if name == "*" else f"*/{tail}/{name}.cs"
 
 
@@ -283,7 +283,7 @@ def _php(imported: Import, folders: list[str], _path: str) -> Iterator[str]:
             yield f"*/{tail}"
 
 
-def _swift(imported: Import, _folders_: list[str], _path: str) -> Iterator[str]:
+def _swift(imported: Import, *_: object) -> Iterator[str]:
     name = imported.module.partition(".")[0]
     yield f"Sources/{name}/"
     yield f"*/{name}/"

@@ -11,7 +11,6 @@ from monkeycode_lsp.symbols.model import MAX_LINES, MAX_TEXT
 
 MAX_LINE = 160
 _MOST_BYTES = 4 * MAX_TEXT
-_BREAK = re.compile(r"\s*\n\s*")
 _AFTER_OPENER = re.compile(r"(?<=[(\[]) (?=\S)")
 _BEFORE_CLOSER = re.compile(r",? (?=[)\]])")
 
@@ -42,7 +41,7 @@ def _without(line: str, indent: str) -> str:
 def one_line(quoted: str, limit: int = MAX_LINE) -> str:
     """In a single line, cut where it is too long."""
     if "\n" in quoted:
-        quoted = _BREAK.sub(" ", quoted)
+        quoted = " ".join(line for line in map(str.strip, quoted.split("\n")) if line)
         quoted = _BEFORE_CLOSER.sub("", _AFTER_OPENER.sub("", quoted))
     quoted = quoted.strip()
     return quoted if len(quoted) <= limit else quoted[: limit - 4].rstrip() + " ..."

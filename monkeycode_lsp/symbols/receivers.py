@@ -7,83 +7,91 @@ outline is what a model needs at `x.`.  Where only a call is known, the called f
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from collections.abc import Iterator
 
 from monkeycode_lsp.symbols.words import NOISE
 
 MAX_TYPES = 4
 _MAX_ABOVE = 12_000
-_MAX_TYPE = 160
-_CHAIN = re.compile(r"([^\W\d][\w$]*)((?:\(\))?(?:\.|::|->|\?\.)(?:[^\W\d][\w$]*(?:\(\))?(?:\.|::|->|\?\.))*)[\w$]*\Z")
+_MAX_CHAIN = 300
+_MAX_PLACES = 60
+"""Places of a name that are looked at, nearest first."""
+
+_CHAIN = re.compile(r"([^\W\d][\w$]*+)((?:\(\))?(?:\.|::|->|\?\.)(?:[^\W\d][\w$]*(?:\(\))?(?:\.|::|->|\?\.)){0,8})[\w$]*\Z")
 _SEPARATOR = re.compile(r"\.|::|->|\?\.|\(\)")
 _WORD = re.compile(r"[^\W\d][\w$]*+")
 _SELF = frozenset({"self", "this", "cls", "super", "Self", "base"})
 _HEADER = re.compile(
-    r"(?m)^[ \t]*+(?:[\w@]++[ \t]++){0,5}?(?:class|struct|interface|trait|object|protocol|record|enum)[ \t]++[^\W\d]\w*+(?P<bases>[^\n{]{0,200})"
-    r"|^[ \t]*+impl\b(?:<[^>\n]*+>)?[ \t]++(?P<impl>[^\n{]{1,200})"
-    r"|^func[ \t]++\([ \t]*+\w++[ \t]++\*?(?P<receiver>\w++)"
+    r"(?m)^[ \t]*+(?:[a-z@]\w*+[ \t]++){0,5}?(?:class|struct|interface|trait|object|protocol|record|enum)[ \t]++\w++(?P<bases>[^\n{]{0,200})"
+    r"|^[ \t]*+impl\b(?:<[^>\n]{0,100}>)?(?P<impl>[^\n{]{1,200})"
 )
-_BASE_NOISE = frozenset({"extends", "implements", "with", "for", "where", "metaclass", "object", "permits"})
+_IN_HEADERS = frozenset({"extends", "implements", "with", "for", "where", "metaclass", "permits"})
+
+_ASSIGNED = re.compile(r"[ \t]*+(?::=|=(?![=>]))[ \t]*+")
+_TYPED = re.compile(r"\??[ \t]*+:(?![:=])[ \t]*+|[ \t]++(?=[*\[\]&]*+[A-Za-z_][\w.\[\]]*+[ \t]*+[,)\n{`])")
+_ENTERED = re.compile(r"(?:with|=|using)[ \t]+(?P<of>[^\n]{1,120}?)[ \t]+as[ \t]+\Z")
+_BEFORE = re.compile(r"(?P<of>[A-Z][\w.]{0,60}(?:<[^;\n(){}=]{0,80}>)?(?:\[\])?)[ \t*&]+\Z")
+_ENDS = re.compile(r"[ \t]*+[=;,):\n]")
 
 
-def types(before: str, after: str, language: str) -> list[str]:
+def types(before: str) -> list[str]:
     """Likely types of the receiver at the cursor, most likely first; empty if the cursor does not complete a member."""
-    del after, language  # what a name is bound to stands above; the forms of the languages do not contradict each other
-    chain = _CHAIN.search(before[-300:])
+    chain = _CHAIN.search(before[-_MAX_CHAIN:])
     if chain is None:
         return []
     root = chain[1]
     parts = [part for part in _SEPARATOR.split(chain[2]) if part]
     above = before[-_MAX_ABOVE:]
     if root in _SELF:
-        found = _of_name(above, parts[-1]) if parts else _bases(above)
+        found = _of(above, parts[-1]) if parts else _bases(above)
     else:
-        found = _of_name(above, parts[-1] if parts else root)
-        if not parts and root[:1].isupper():
-            found = [root, *found]  # a class itself
-        elif parts and not found:
-            found = _of_name(above, root)
+        found = _of(above, parts[-1] if parts else root) or (_of(above, root) if parts else [])
+        if root[:1].isupper() and not parts:
+            found = [root, *found]  # the class itself
     return list(dict.fromkeys(found))[:MAX_TYPES]
 
 
 def _bases(above: str) -> list[str]:
     """What the class around the cursor is made from: it is what is not seen here."""
-    last = None
-    for last in _HEADER.finditer(above):  # noqa: B007 - the last of them is wanted
-        pass
-    if last is None:
-        return []
-    written = last["bases"] or last["impl"] or last["receiver"] or ""
-    return [name for name in _WORD.findall(written) if name not in NOISE and name not in _BASE_NOISE and name[:1].isupper()]
+    headers = list(_HEADER.finditer(above))
+    written = (headers[-1]["bases"] or headers[-1]["impl"] or "") if headers else ""
+    return [name for name in _WORD.findall(written) if name not in NOISE and name not in _IN_HEADERS and name[:1].isupper()]
 
 
-def _of_name(above: str, name: str) -> list[str]:
-    """Of the binding nearest above the cursor."""
-    assigned, typed, before_name = _forms(name)
-    best: tuple[int, list[str]] = (-1, [])
-    for form, read in ((assigned, _constructed), (typed, _annotated), (before_name, _annotated)):
-        for found in form.finditer(above):
-            names = read(found["of"])
-            if names and found.start() > best[0]:
-                best = (found.start(), names)
-    return best[1]
+def _of(above: str, name: str) -> list[str]:
+    """What the nearest binding of `name` says of its type."""
+    for start in _places(above, name):
+        end = start + len(name)
+        lead = above[max(0, start - 160) : start]
+        typed = _TYPED.match(above, end)
+        found = _annotated(above[typed.end() : typed.end() + 160]) if typed is not None else []
+        if not found and _ENDS.match(above, end):
+            written = _BEFORE.search(lead) or _ENTERED.search(lead)
+            found = (_annotated(written["of"]) if written.re is _BEFORE else _constructed(written["of"])) if written is not None else []
+        assigned = _ASSIGNED.match(above, end) if not found else None
+        if assigned is not None:
+            found = _constructed(above[assigned.end() : assigned.end() + 160])
+        if found:
+            return found
+    return []
 
 
-@lru_cache(maxsize=256)
-def _forms(name: str) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
-    """`name = …`, `name: T` (or `name T` of Go), `T name` (of Java, C#, C++)."""
-    escaped = re.escape(name)
-    own = rf"(?<![\w$]){escaped}"
-    assigned = rf"{own}[ \t]*+(?::=|=(?!=))[ \t]*+(?P<of>[^\n;]{{1,{_MAX_TYPE}}})|(?P<with>)(?!)"
-    typed = rf"{own}\??(?:[ \t]*+:[ \t]*+|[ \t]++(?=[*\[\]&]*+[A-Za-z_][\w.]*+[ \t]*+[,)\n{{`]))(?P<of>[^=\n;){{]{{1,{_MAX_TYPE}}})"
-    before_name = rf"(?P<of>[A-Z][\w.]*+(?:<[^;\n(){{]{{0,80}}>)?(?:\[\])?)[ \t*&]++{escaped}(?=[ \t]*+[=;,):])"
-    return re.compile(assigned), re.compile(typed), re.compile(before_name)
+def _places(above: str, name: str) -> Iterator[int]:
+    """Where the whole word stands, nearest to the cursor first."""
+    end = len(above)
+    for _ in range(_MAX_PLACES):
+        end = above.rfind(name, 0, end)
+        if end < 0:
+            return
+        around = above[max(0, end - 1) : end] + above[end + len(name) : end + len(name) + 1]
+        if not any(character.isalnum() or character in "_$" for character in around):
+            yield end
 
 
 _CALL = re.compile(
-    r"(?:(?:await|new|try|return|&|\*|mut|ref)[ \t]*+)*+(?P<chain>[^\W\d][\w$]*+(?:(?:\.|::)[^\W\d][\w$]*+)*+)(?:<[^()\n]{0,80}>|\[[^()\n]{0,80}\])?!?(?P<opens>[({])"
+    r"(?:(?:await|new|try|return|mut|ref)[ \t]++|&|\*)*+(?P<chain>[^\W\d][\w$]*+(?:(?:\.|::)[^\W\d][\w$]*+)*+)"
+    r"(?:<[^()\n]{0,80}>|\[[^()\n]{0,80}\])?!?[ \t]?[({]"
 )
-_MAKERS = ("new", "default", "from", "create", "build", "with", "of", "parse", "open", "connect", "get_instance", "getInstance", "shared")
 
 
 def _constructed(value: str) -> list[str]:
@@ -92,9 +100,9 @@ def _constructed(value: str) -> list[str]:
     if found is None:
         return []
     parts = re.split(r"\.|::", found["chain"])
-    owner = next((part for part in reversed(parts[:-1]) if part[:1].isupper()), "")
     last = parts[-1]
-    if owner and (last.startswith(_MAKERS) or not last[:1].isupper()):
+    owner = next((part for part in reversed(parts[:-1]) if part[:1].isupper()), "")
+    if owner and not last[:1].isupper():
         return [owner, last]
     if last.startswith("New") and last[3:4].isupper():
         return [last[3:], last]
@@ -103,11 +111,10 @@ def _constructed(value: str) -> list[str]:
 
 def _annotated(written: str) -> list[str]:
     """The types that an annotation names, without the containers around them."""
-    depth = 0
-    end = len(written)
-    for offset, character in enumerate(written):
+    depth, end = 0, 0
+    for character in written:
         depth += (character in "<[(") - (character in ">])")
-        if depth < 0 or (character == "," and not depth):
-            end = offset
+        if depth < 0 or character in "={;\n" or (character == "," and not depth):
             break
+        end += 1
     return [name for name in _WORD.findall(written[:end]) if name not in NOISE and name[:1].isupper()]

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import itertools
+import time
 from typing import Literal
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from monkeycode_lsp import stops
 from monkeycode_lsp.domain import Window
-from monkeycode_lsp.stops import Plan
+from monkeycode_lsp.stops import Habit, Plan
+from monkeycode_lsp.stops.amount import PATIENCE
 
 SEVERAL = Plan(single=False, max_lines=stops.MOST_LINES)
 ONE = Plan(single=True, max_lines=1)
+RUN_ON = "".join(f"x{n} = {n}\n" for n in range(6))
+"""What a model says that does not know how to end."""
 STATEMENT = Plan(single=True, max_lines=stops.MOST_STATEMENT_LINES)
 
 
@@ -79,17 +84,18 @@ def test_the_setting_decides_where_it_is_not_auto(mode: Literal["always", "never
         ("x = 1‸\n", "\n\n\n\n", ""),
         ("    ‸return a\n", "b = 1\n    return a", "b = 1\n"),
         # A block.
-        ("def f():\n    ‸\n", "a = 1\n    return a\n\ndef g():\n    pass\n", "a = 1\n    return a"),
-        ("def f():\n    ‸\n", "a = 1\n\n    return a\nprint(f())\n", "a = 1\n\n    return a"),
-        ("def f():\n    ‸\n", "a = 1\n\n\n    return a", "a = 1"),
+        ("def f():\n    ‸\n", "a = 1\n    return a\n\ndef g():\n    pass\n" + RUN_ON, "a = 1\n    return a"),
+        ("def f():\n    ‸\n", "a = 1\n\n    return a\nprint(f())\n" + RUN_ON, "a = 1\n\n    return a"),
+        ("def f():\n    ‸\n", "a = 1\n\n\n    return a\n" + RUN_ON, "a = 1"),
+        ("def f():\n    ‸\n", "a = 1\n\n\n\n\n", "a = 1"),
         ("def f():‸\n", "\n    return 1\nprint(f())\n", "\n    return 1"),
         ("class A:\n    def f(self):‸\n", "\n        return 1\n\n    def g(self):\n", "\n        return 1"),
         ("if a:‸\n", "\n    b = 1\nelse:\n    b = 2\nprint(b)\n", "\n    b = 1\nelse:\n    b = 2"),
-        ("‸\n", "import os\nimport sys\n\ndef main():\n", "import os\nimport sys"),
-        ("‸\n", "\n\nimport os\n\n", "\n\nimport os"),
-        ("    for x in xs:\n        ‸\n    return y\n", "y = x\n    z = 1\nprint(y)\n", "y = x\n    z = 1"),
+        ("‸\n", "import os\nimport sys\n\ndef main():\n" + RUN_ON, "import os\nimport sys"),
+        ("‸\n", "\n\nimport os\n\n" + RUN_ON, "\n\nimport os"),
+        ("    for x in xs:\n        ‸\n    return y\n", "y = x\n    z = 1\nprint(y)\n" + RUN_ON, "y = x\n    z = 1"),
         ("    if a:\n        if b:\n            ‸\n        c()\n", "d()\n    if e:\n        f()\n", "d()\n    if e:\n        f()\n"),
-        ("    if a:\n        if b:\n            ‸\n        c()\n", "d()\n    e()\n", "d()"),
+        ("    if a:\n        if b:\n            ‸\n        c()\n", "d()\n    e()\n" + RUN_ON, "d()"),
         # The lines that follow.
         ("def f():\n    ‸\n    return a\n", "a = 1\n    return a\n    print(a)\n", "a = 1"),
         ("def f():\n    ‸\n    return total\n", "total = 1\n    return total + 2\n", "total = 1\n    return total + 2\n"),
@@ -120,7 +126,7 @@ def test_a_stream_is_cut_where_the_answer_is_complete(document: str, answer: str
     [
         ("int f() {‸", "\n  return 1;\n}\nint g() {\n", "\n  return 1;\n}"),
         ("  if (a) {‸", "\n    b();\n  } else {\n    c();\n  }\n  d();\n", "\n    b();\n  } else {\n    c();\n  }"),
-        ("int f() {\n  ‸\n", "return 1;\n}\n\nint g() {", "return 1;\n}"),
+        ("int f() {\n  ‸\n", "return 1;\n}\n\nint g() {\n" + RUN_ON, "return 1;\n}"),
     ],
 )
 def test_a_block_in_braces_ends_with_its_brace(document: str, answer: str, expected: str) -> None:
@@ -154,3 +160,87 @@ def test_whatever_comes_a_cut_lies_inside_the_text(text: str, document: str) -> 
 def test_an_answer_of_empty_lines_is_cut() -> None:
     assert kept("\n" * 50, "def f():\n    ‸\n") == ""
     assert kept("\n    return 1\n", "def f():\n    ‸\n") == "\n    return 1\n"
+
+
+@pytest.mark.parametrize(
+    ("document", "answer"),
+    [
+        ("‸\n", "import os\n\nimport re\n"),
+        ("‸\n", "x = 1\n\n\ndef f():\n    return 1\n"),
+        ("def f():\n    if a:\n        ‸\n    return b\n", "b = 1\n\n    c = 2\n"),
+        ("def f():\n    if a:\n        ‸\n\n    return b\n", "b = 1\n\n    for c in d:\n        b += c\n"),
+        ("def f():\n    return 1\n‸\n        return 2\n", "\n\ndef g():\n    if a:\n"),
+        ("def f():\n    ‸\n    return b\n", "a = 1\n\n\n# A note.\ndef g():\n    b = 2\n"),
+        ("/*\n * One.\n ‸\n * Three.\n */\nint b;\n", "* Two.\n */\nint a;\n\n/*\n"),
+    ],
+)
+def test_who_ends_by_itself_keeps_what_goes_beyond_a_likely_end(document: str, answer: str) -> None:
+    assert kept(answer, document, language="c" if "/*" in answer else "python") == answer
+
+
+def test_without_patience_a_likely_end_is_the_end() -> None:
+    hasty = msgspec.structs.replace(SEVERAL, patience=0)
+    assert kept("a = 1\n\ndef g():\n    pass\n", "def f():\n    ‸\n", plan=hasty) == "a = 1"
+
+
+@pytest.mark.parametrize(
+    ("document", "answer", "expected"),
+    [
+        ("def f():\n    ‸\n", "a = 1\n\ndef g():\n    pa", "a = 1"),
+        ("def f():\n    ‸\n", "a = 1\n    b = 2", None),
+        ("x = ‸\n", "f(1, 2", None),
+        ("    a()\n    ‸\n    run(all)\n    z()\n", "b()\n    run(all)\n    c()\n", "b()"),
+    ],
+)
+def test_an_answer_that_is_broken_off_ends_where_it_likely_ended(document: str, answer: str, expected: str | None) -> None:
+    window = place(document)
+    stop = stops.broken_off(answer, window, stops.plan(window, "auto"))
+    assert (answer[: stop.at] if stop else None) == expected
+
+
+def test_one_line_that_also_stands_below_is_a_sister_until_the_model_runs_on() -> None:
+    document = "    a()\n    ‸\n    run(all)\n    z()\n"
+    assert kept("b()\n    run(all)\n    c()\n", document) == "b()\n    run(all)\n    c()\n"
+    assert kept("b()\n    run(all)\n    c()\n    d()\n    e()\n", document) == "b()"
+    assert kept("b()\n    run(all)\n    z()\n", document) == "b()"
+
+
+def test_who_was_given_time_and_ran_on_is_told_from_who_was_cut_for_cause() -> None:
+    window = place("def f():\n    ‸\n")
+    plan = stops.plan(window, "auto")
+    ran_on = stops.find("a = 1\n\n" + RUN_ON, window, plan)
+    assert ran_on is not None
+    assert ran_on.ran_on
+    cut = stops.find("a = 1\n" * 3, window, plan)
+    assert cut is not None
+    assert not cut.ran_on
+
+
+def test_a_model_that_runs_on_is_not_waited_for_and_one_that_ends_is() -> None:
+    habit = Habit()
+    assert habit.patience == PATIENCE
+    for _ in range(9):
+        habit = habit.after(ended=False, ran_on=True)
+    assert habit.patience == 0
+    chances = 0
+    for _ in range(16):
+        habit = habit.after(ended=False, ran_on=True)
+        chances += habit.patience > 0
+    assert chances == 2
+    for _ in range(16):
+        habit = habit.after(ended=True, ran_on=False)
+    assert habit.patience == PATIENCE
+
+
+@pytest.mark.parametrize("piece", [" ", "\n", " \n", "x + ", "(", "((((\n", "A word ", "<", "    a\n\n", "a\n  b\nc\n", "/*", '"""', "9"])
+@pytest.mark.parametrize("language", ["python", "javascript"])
+def test_no_look_at_an_answer_takes_long(piece: str, language: str) -> None:
+    window = place("def f():\n    ‸\n    return x\n" * 3, language)
+    text = (piece * 3072)[:3072]
+    plan = stops.plan(window, "always")
+    took = []
+    for _ in range(5):
+        start = time.thread_time()
+        stops.find(text, window, plan)
+        took.append(time.thread_time() - start)
+    assert min(took) < 0.01

@@ -2,7 +2,7 @@
 
 Asked greedily, a model says the same to the same prompt, so the key is the model and everything in the prompt that
 can change the answer; whatever version of ours made the prompt.  Of an answer that was stopped, what was said is kept,
-and who wants more of it later makes the model say it again.
+and for who wants more of it the model goes on from there: said again, a tie between two tokens may end otherwise.
 """
 
 from __future__ import annotations
@@ -14,9 +14,8 @@ from contextlib import aclosing
 import msgspec
 
 from monkeycode_lsp.bench.quality.ledger import Ledger
-from monkeycode_lsp.domain import Chunk, Finish, Prompt
+from monkeycode_lsp.domain import Chunk, Finish, Plain, Prompt
 from monkeycode_lsp.engines.base import Engine, Model
-from monkeycode_lsp.errors import EngineError
 
 
 class Piece(msgspec.Struct, frozen=True, array_like=True):
@@ -38,6 +37,10 @@ class Answer(msgspec.Struct, frozen=True):
     def text(self) -> str:
         return "".join(piece.text for piece in self.pieces)
 
+    @property
+    def n_tokens(self) -> int:
+        return sum(piece.n_tokens for piece in self.pieces)
+
 
 def key(model: Model, prompt: Prompt) -> str:
     """Of everything that can change a greedy answer."""
@@ -45,6 +48,16 @@ def key(model: Model, prompt: Prompt) -> str:
     said = hashlib.blake2b(model.fingerprint.encode(), digest_size=16)
     said.update(msgspec.json.encode(asked))
     return said.hexdigest()
+
+
+def continued(prompt: Prompt, said: Answer) -> Prompt:
+    """The prompt with the beginning of the answer in it.  Without its draft, which changes the speed only, and at times a tie."""
+    if not said.text:
+        return msgspec.structs.replace(prompt, draft="")
+    *others, last = prompt.segments
+    more = Plain(prompt.heal + said.text)
+    segments = (*others, Plain(last.text + more.text)) if isinstance(last, Plain) else (*others, last, more)
+    return msgspec.structs.replace(prompt, segments=segments, heal="", draft="", max_tokens=prompt.max_tokens - said.n_tokens)
 
 
 class Remembering:
@@ -64,41 +77,32 @@ class Remembering:
         return self._model
 
     async def stream(self, prompt: Prompt) -> AsyncGenerator[Chunk, None]:
-        """See `Engine.stream`.  Drafts are not passed on: they change speed only, and sometimes a tie."""
+        """See `Engine.stream`."""
         self.heard.append(prompt)
         name = key(self._model or await self.ready(), prompt)
         known = self._answers.get(name) or Answer()
         for piece in known.pieces:
             yield Chunk(piece.text, logprob=piece.logprob, n_tokens=piece.n_tokens)
-        if known.finish is not None:
-            yield Chunk("", finish=known.finish)
-            return
-        async with aclosing(self._beyond(name, known, msgspec.structs.replace(prompt, draft=""))) as more:
-            async for chunk in more:
-                yield chunk
+        if known.finish is None and known.n_tokens < prompt.max_tokens:
+            async with aclosing(self._beyond(name, known, prompt)) as more:
+                async for chunk in more:
+                    yield chunk
+        else:
+            yield Chunk("", finish=known.finish or Finish.LENGTH)
 
     async def _beyond(self, name: str, known: Answer, prompt: Prompt) -> AsyncGenerator[Chunk, None]:
         """What the model says after what is known."""
         pieces: list[Piece] = []
         finish: Finish | None = None
-        told = known.text
-        said = ""
         try:
-            async with aclosing(self._engine.stream(prompt)) as stream:
+            async with aclosing(self._engine.stream(continued(prompt, known))) as stream:
                 async for chunk in stream:
                     pieces.append(Piece(chunk.text, chunk.logprob, chunk.n_tokens))
                     finish = chunk.finish
-                    before, said = len(said), said + chunk.text
-                    if len(said) <= len(told) and finish is None:
-                        continue
-                    if not said.startswith(told):
-                        told = ""
-                        raise EngineError("The model says something else than before.", remedy="Run it again: it is asked anew then.")
-                    yield msgspec.structs.replace(chunk, text=said[max(before, len(told)) :])
+                    yield chunk
         finally:
-            if finish is not None or not said.startswith(known.text) or len(said) > len(known.text):
-                self._answers.put(name, Answer(tuple(pieces), finish))
+            if pieces:
+                self._answers.put(name, Answer((*known.pieces, *pieces), finish))
 
     async def aclose(self) -> None:
-        """See `Engine.aclose`."""
-        await self._engine.aclose()
+        """Nothing was started here; the other one is closed by who made it."""

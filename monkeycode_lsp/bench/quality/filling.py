@@ -2,20 +2,23 @@
 
 The raw call is the family's plain template with the whole text before and after the gap, greedy.  A single line
 ends at the first line end behind its first sign, for the raw call and for our prompt alike; several lines end where
-the model ends them.  Our whole way is the real pipeline, asked by key.
+the model ends them.  Our whole way is the real pipeline, asked by key; for a single line with `completion.multiline`
+at "never", and once more as it is set.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import aclosing
+
+import msgspec
 
 from monkeycode_lsp import config, prompt
 from monkeycode_lsp.bench.quality.answers import Remembering
 from monkeycode_lsp.bench.quality.infilling import Task
-from monkeycode_lsp.bench.quality.pipeline import Pipeline, untimed
-from monkeycode_lsp.bench.quality.report import PROMPT, RAW, WHOLE, Done, Said, said
+from monkeycode_lsp.bench.quality.pipeline import Pipeline, Shown, untimed
+from monkeycode_lsp.bench.quality.report import BY_DEFAULT, PROMPT, RAW, WHOLE, Done, Said, said
 from monkeycode_lsp.bench.quality.verdicts import Verdicts
 from monkeycode_lsp.domain import Prompt, Window
 from monkeycode_lsp.syntax import faults
@@ -33,19 +36,29 @@ async def fill(
     say: Callable[[int], None],
 ) -> list[Done]:
     """All tasks, in order; programs run while the model goes on.  `say` hears how many the model has done."""
-    settings = untimed(settings)
+    usual = untimed(settings)
+    lines = msgspec.structs.replace(usual.completion, multiline="never") if single else usual.completion
     judging: list[asyncio.Task[Done]] = []
-    async with Pipeline.running(engine, settings) as pipeline, asyncio.TaskGroup() as group:
+    async with (
+        Pipeline.running(engine, msgspec.structs.replace(usual, completion=lines)) as pipeline,
+        Pipeline.running(engine, usual) as by_default,
+        asyncio.TaskGroup() as group,
+    ):
         for task in tasks:
-            raw = await read(engine, await _raw(task, engine, settings), single=single)
+            texts = {RAW: await read(engine, await _raw(task, engine, usual), single=single)}
             engine.heard.clear()
-            shown = await pipeline.ask(f"{_FOLDER}/{task.problem.entry_point}.py", task.before, task.after)
+            shown = await _ask(pipeline, task)
             asked = [heard for heard in engine.heard if heard.max_tokens]
-            prompted = await read(engine, asked[-1], single=single) if asked else ""
-            texts = {RAW: raw, PROMPT: prompted, WHOLE: shown.text}
+            texts |= {PROMPT: await read(engine, asked[-1], single=single) if asked else "", WHOLE: shown.text}
+            if single:
+                texts[BY_DEFAULT] = (await _ask(by_default, task)).text
             judging.append(group.create_task(_judged(task, texts, verdicts, reason="" if shown.text else shown.reason)))
             say(len(judging))
     return [one.result() for one in judging]
+
+
+async def _ask(pipeline: Pipeline, task: Task) -> Shown:
+    return await pipeline.ask(f"{_FOLDER}/{task.problem.entry_point}.py", task.before, task.after)
 
 
 async def _raw(task: Task, engine: Remembering, settings: config.Config) -> Prompt:
@@ -79,10 +92,14 @@ async def _judged(task: Task, texts: dict[str, str], verdicts: Verdicts, *, reas
         id=task.id,
         gold=task.gold,
         said=answers,
-        n_faults=brought_in(task.before, texts[WHOLE], task.after),
+        n_faults=_most(brought_in(task.before, texts[name], task.after) for name in (WHOLE, BY_DEFAULT) if name in texts),
         shown=bool(texts[WHOLE]),
         reason=reason,
     )
+
+
+def _most(counts: Iterable[int | None]) -> int | None:
+    return max((n for n in counts if n is not None), default=None)
 
 
 def brought_in(before: str, text: str, after: str, language: str = "python") -> int | None:

@@ -11,6 +11,8 @@ from monkeycode_lsp.bench.engine_report import Figure, above, at_least, at_most
 from monkeycode_lsp.bench.quality import chance, scores
 
 RAW, PROMPT, WHOLE = "raw FIM call", "our prompt", "our prompt and filters"
+BY_DEFAULT = "by default, several lines allowed"
+"""Where one line is wanted, `WHOLE` is asked for one line, like the others; a user sees more where more is likely."""
 _HUNDRED = 100.0
 
 

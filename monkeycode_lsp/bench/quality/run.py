@@ -16,14 +16,13 @@ from monkeycode_lsp.bench.quality.answers import Answer, Remembering
 from monkeycode_lsp.bench.quality.infilling import Problem, Task
 from monkeycode_lsp.bench.quality.ledger import Ledger
 from monkeycode_lsp.bench.quality.progress import Progress
-from monkeycode_lsp.bench.quality.report import PROMPT, RAW, WHOLE, Part, Report, examples, filled, way
+from monkeycode_lsp.bench.quality.report import Part, Report, examples, filled, way
 from monkeycode_lsp.bench.quality.verdicts import Verdicts
 from monkeycode_lsp.engines.local.native import NativeEngine
 
 PARTS = ("gold", "infilling", "multiline", "crossfile")
 WITHOUT_MODEL = ("gold",)
 _WITH_TESTS = ("infilling", "multiline")
-_WAYS = (RAW, PROMPT, WHOLE)
 _SEVERAL = 200
 """How many of the tasks with several lines are asked, where no limit is set."""
 _EXAMPLES = 400
@@ -83,7 +82,7 @@ async def _part(
     return Part(
         name,
         f"HumanEval-Infilling, {lines} taken out, {len(tasks)} of {n_all} tasks",
-        ways={one: way(done, one) for one in _WAYS},
+        ways={one: way(done, one) for one in done[0].said},
         figures=filled(done, n_gold=len(tasks), n_passed_gold=n_passed_gold, judged=single),
         examples=examples(done, _EXAMPLES),
     )

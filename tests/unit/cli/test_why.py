@@ -23,7 +23,8 @@ def asked(run):
         outcomes.add(
             Outcome(
                 id=number, at=time.time() + number, kind=kind, reason=reason, place=f"app.py:{number}:1", total_ms=12.34,
-                stages_ms={"gate": 0.9, "engine": 12.0}, accepted=number == 1,
+                stages_ms={"gate": 0.9, "engine": 12.0},
+                fate="accepted" if number else "", confidence=-0.42 if number else None, odds=0.31 if number else None,
             )
         )  # fmt: skip
     outcomes.save()
@@ -41,6 +42,7 @@ def test_the_newest_is_last_with_its_reason_and_stages(run, asked):
     assert "The cursor stands [inside] a word." in lines[1]
     assert "shown, accepted" in lines[2]
     assert "12.3" in lines[2]
+    assert "\N{MINUS SIGN}0.4, 31%" in lines[2]
     assert lines[2].rstrip().endswith("engine 12.0")  # stages that took no time are left out
 
 
@@ -55,8 +57,8 @@ def test_json_is_for_programs(run, asked):
 
 def test_times_that_cannot_be_are_no_traceback(run):
     outcomes = Outcomes(why.folder())
-    for at in (1e300, -1e30, 0.0):
-        outcomes.add(Outcome(id=1, at=at, kind=OutcomeKind.EMPTY, reason="Odd."))
+    for number, at in enumerate((1e300, -1e30, 0.0)):
+        outcomes.add(Outcome(id=number, at=at, kind=OutcomeKind.EMPTY, reason="Odd."))
     outcomes.save()
     done = run("why")
     assert done.exit_code == 0

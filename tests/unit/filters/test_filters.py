@@ -368,7 +368,7 @@ def test_long_answers_are_cheap(unit: str) -> None:
 @pytest.mark.parametrize("piece", [" ", "\t", "\n", " \n", "x + ", "(", '"', "`", "# ", "A word ", "<", "- "])
 def test_no_answer_takes_long(piece: str) -> None:
     window = place("def f():\n    ‸\n")
-    text = (piece * 20_000)[:20_000]
+    text = (piece * 4_000)[:4_000]  # a stream is not read beyond
     start = time.perf_counter()
     stops.find(text, window, stops.plan(window, "auto"))
     filters.clean(text + "x", window, plan=stops.plan(window, "auto"))

@@ -56,7 +56,7 @@ GOOD: list[tuple[str, str, str]] = [
     ("c", "int main(void) {\n    ‸\n    return 0;\n}\n", 'printf("%d (%s)\\n", n, "x");'),
     ("cpp", "std::cout << ‸;", '"a" << std::endl'),
     ("java", "public class A {\n    ‸\n}\n", "private int x;\n    private int y;"),
-    ("java", "    @Override\n    ‸\n}\n", 'public String toString() {\n        return "A";\n    }'),
+    ("java", "class B {\n    @Override\n    ‸\n}\n", 'public String toString() {\n        return "A";\n    }'),
     ("ruby", "def f(x)\n  ‸\nend\n", "x.map { |y| y + 1 }"),
     ("ruby", "xs.each do‸", " |x|\n  puts x\nend"),
     ("lua", "function f(x)\n  ‸\nend\n", 'if x then\n    return "a" .. x\n  end'),

@@ -5,8 +5,11 @@ import os
 import sys
 
 import pytest
+from msgspec.structs import replace
 
-from tests.unit.index.workspaces import window, write
+from monkeycode_lsp.index import wire
+from monkeycode_lsp.symbols import paths
+from tests.unit.index.workspaces import NEVER, window, write
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="modes and signals are a matter of POSIX")
 
@@ -81,6 +84,37 @@ async def test_paths_are_known_and_what_is_in_a_file(top, store):
         assert await index.names_in("none.py") == []
 
 
+CANDIDATES = [
+    "a/b/c.py",
+    "*/b/c.py",
+    "*/c.py",
+    "a/b/",
+    "*/b/",
+    "*/a/",
+    "a/",
+    "b/c.py",
+    "*/a/b/c.py",
+    "*/ä/b.py",
+    "c",
+    "*/none.py",
+    "*/",
+    "/",
+    "",
+    "x_y/",
+    "*/%",
+]
+
+
+async def test_candidates_of_imports_are_resolved(top, store):
+    known = ["a/b/c.py", "a/b/d.py", "a/c.py", "c.py", "z/a/b/c.py", "z/ab/c.py", "q/ä/b.py", "x_y/e.py", "xzy/e.py"]
+    write(top, dict.fromkeys(known, "x = 1\n"))
+    async with window(top, store) as index:
+        await index.ready()
+        for candidate in CANDIDATES[:-5] + CANDIDATES[-2:]:
+            assert await index.resolve([candidate]) == sorted(path for path in known if paths.fits(candidate, path)), candidate
+        assert await index.resolve(["c.py", "a/b/", "*/b/c.py"]) == ["c.py", "a/b/c.py", "a/b/d.py", "z/a/b/c.py"]
+
+
 async def test_what_changes_is_found_anew(top, store):
     write(top, {"a.py": "def one(): pass\n", "b/c.py": "def two(): pass\n"})
     async with window(top, store) as index:
@@ -98,9 +132,6 @@ async def test_what_changes_is_found_anew(top, store):
 
 
 async def test_what_the_server_tells_is_looked_at_though_the_system_says_nothing(top, store):
-    from tests.unit.index.workspaces import NEVER
-    from msgspec.structs import replace
-
     write(top, {"a.py": "def one(): pass\n"})
     async with window(top, store, pace=replace(NEVER, most_watched=0)) as index:
         await index.ready()
@@ -113,8 +144,6 @@ async def test_what_the_server_tells_is_looked_at_though_the_system_says_nothing
 
 
 async def test_an_unwatched_workspace_is_walked_now_and_then(top, store):
-    from monkeycode_lsp.index import wire
-
     write(top, {"a.py": "def one(): pass\n"})
     async with window(top, store, pace=wire.Pace(unwatched_every_s=0.1, most_watched=0)) as index:
         await index.ready()
@@ -126,7 +155,7 @@ async def test_the_next_start_reads_only_what_has_changed(top, store):
     write(top, {"a.py": "def one(): pass\n", "b.py": "def two(): pass\n", "c.py": "def three(): pass\n"})
     async with window(top, store) as index:
         await index.ready()
-    changed = os.stat(top / "b.py")
+    changed = (top / "b.py").stat()
     write(top, {"a.py": "def ONE(): pass\n", "b.py": "def TWO(): pass\n"})
     os.utime(top / "b.py", ns=(changed.st_atime_ns, changed.st_mtime_ns))  # nobody can see that it has changed
     (top / "c.py").unlink()
@@ -244,9 +273,8 @@ async def test_links_lead_nowhere(top, store, tmp_path):
 @posix
 async def test_odd_entries_harm_nothing(top, store):
     write(top, {"a.py": "def one(): pass\n", "sp ace ü.py": "def two(): pass\n", "line\nbreak.py": "def three(): pass\n"})
-    with open(os.fsencode(top) + b"/b\xff.py", "wb") as file:
-        file.write(b"def four(): pass\n")
-    os.mkdir(os.fsencode(top) + b"/d\xff")
+    (top / os.fsdecode(b"b\xff.py")).write_bytes(b"def four(): pass\n")
+    (top / os.fsdecode(b"d\xff")).mkdir()
     os.mkfifo(top / "pipe.py")
     os.mkfifo(top / ".gitignore")
     (top / "folder.py").mkdir()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 
 from monkeycode_lsp.index import wire
 from monkeycode_lsp.index.client import Index
@@ -77,13 +78,10 @@ async def window(folder, store, **more):
 
 def is_running(pid):
     """Whether there is such a process, other than one that waits to be buried."""
-    try:
-        with open(f"/proc/{pid}/stat") as file:
-            return file.read().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        pass
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    return os.path.exists("/proc/self") is False
+    return not Path("/proc/self").exists()
