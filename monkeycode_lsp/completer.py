@@ -244,7 +244,7 @@ class Completer:
         verdict = self._silence.judge(ask, window, suggestion, model.fingerprint if model else "")
         log.judged(suggestion, verdict, model.name if model else "")
         if verdict.reason:
-            return log.nothing(OutcomeKind.EMPTY, verdict.reason)
+            return log.nothing(OutcomeKind.QUIET, verdict.reason)
         self.screen.shows(log.id, ask.snapshot, window, suggestion.text, verdict)
         self._prepare_next(ask, window, suggestion.text)
         return log.shows(suggestion)

@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Protocol
+from urllib.parse import quote
 
 from monkeycode_lsp import clock, config
 from monkeycode_lsp.context import enclosing, place, selection, similar
@@ -22,7 +23,7 @@ from monkeycode_lsp.context.policy import ANYWHERE, Verdict
 from monkeycode_lsp.context.selection import Selection
 from monkeycode_lsp.context.similar import Chunked
 from monkeycode_lsp.context.window import relative_path
-from monkeycode_lsp.documents import Edited
+from monkeycode_lsp.documents import Edited, normal
 from monkeycode_lsp.domain import Snapshot, Snippet, Window
 from monkeycode_lsp.symbols import imports, names, paths
 from monkeycode_lsp.text import lf
@@ -63,8 +64,8 @@ class Index(Protocol):
 
 MakeIndex = Callable[[str], Index | None]
 """For a workspace by its URI; None: there is no folder, or it is not wanted."""
-Judge = Callable[[str, str], Verdict]
-"""(workspace, relative path) → whether its text may be quoted, and how far it may go."""
+Judge = Callable[[str, str], Awaitable[Verdict]]
+"""(URI of a file, its workspace) → whether its text may be quoted, and how far it may go."""
 
 
 def no_index(_workspace: str) -> Index | None:
@@ -72,7 +73,7 @@ def no_index(_workspace: str) -> Index | None:
     return None
 
 
-def anywhere(_workspace: str, _path: str) -> Verdict:
+async def anywhere(_uri: str, _workspace: str) -> Verdict:
     """Every file may be quoted everywhere."""
     return ANYWHERE
 
@@ -88,13 +89,14 @@ class Gathering:
         self._make_index = make_index
         self._judge = judge
         self._indexes: dict[str, Index | None] = {}
-        self._chosen: OrderedDict[str, Selection] = OrderedDict()
+        self._chosen: OrderedDict[tuple[str, bool], Selection] = OrderedDict()
         self._named: dict[str, frozenset[str]] = {}
         self._changed: dict[str, set[str]] = {}
+        self._homes: dict[str, str] = {}
         self._visited: OrderedDict[str, tuple[str, Chunked]] = OrderedDict()
         self._to_read: dict[str, Snapshot] = {}
         self._reading: asyncio.Task[None] | None = None
-        self._edits = Edits()
+        self._edits: dict[str, Edits] = {}
         self._running: dict[str, asyncio.Task[None]] = {}
         self._tokens_per_s = 0.0
 
@@ -102,14 +104,16 @@ class Gathering:
 
     def opened(self, snapshot: Snapshot) -> None:
         """A document is there; it may be quoted in others from now on."""
-        path = relative_path(snapshot.uri, snapshot.workspace)
-        self._edits.opened(snapshot.uri, path, snapshot.language, snapshot.lines)
+        self._homes[snapshot.uri] = home = _home(snapshot)
+        if home:
+            path = relative_path(snapshot.uri, home)
+            self._edits.setdefault(home, Edits()).opened(snapshot.uri, path, snapshot.language, snapshot.lines)
         self._index(snapshot.workspace)
         self.left(snapshot)
 
     def left(self, snapshot: Snapshot) -> None:
         """The user goes to another document: read this one as it is now, when there is time."""
-        if not self.settings.snippet_tokens:
+        if not self.settings.snippet_tokens or not _home(snapshot):
             return
         self._to_read[snapshot.uri] = snapshot
         if self._reading is None or self._reading.done():
@@ -117,17 +121,24 @@ class Gathering:
 
     def edited(self, edited: Edited) -> None:
         """Follow an edit."""
+        edits = self._edits.get(self._homes.get(edited.uri, ""))
+        if edits is None:
+            return
         if edited.spans is None:
-            self._edits.replaced(edited.uri, edited.lines)
+            edits.replaced(edited.uri, edited.lines)
             return
         for span in edited.spans:
-            self._edits.note(edited.uri, edited.lines, span.first, span.old_stop, span.new_stop)
+            edits.note(edited.uri, edited.lines, span.first, span.old_stop, span.new_stop)
 
     def closed(self, uri: str) -> None:
         """What it says may still be quoted: it was open a moment ago."""
-        self._edits.closed(uri)
+        edits = self._edits.get(self._homes.pop(uri, ""))
+        if edits is not None:
+            edits.closed(uri)
         self._to_read.pop(uri, None)
-        for known in (self._chosen, self._named, self._changed):
+        for is_here in (True, False):
+            self._chosen.pop((uri, is_here), None)
+        for known in (self._named, self._changed):
             known.pop(uri, None)
         task = self._running.pop(uri, None)
         if task is not None:
@@ -138,15 +149,19 @@ class Gathering:
         index = self._indexes.get(workspace)
         if index is not None:
             index.changed(files)
-        for uri, chosen in self._chosen.items():
+        for (uri, _), chosen in self._chosen.items():
             self._changed.setdefault(uri, set()).update(_below(files, chosen))
+
+    def forget(self) -> None:
+        """What may be quoted is another matter now: choose anew."""
+        self._chosen.clear()
 
     # What an ask wants
 
     def begin(self, snapshot: Snapshot, window: Window, *, scale: float, is_here: bool, explicit: bool = False) -> None:
         """Look for what helps at the cursor, unless what was chosen there is still good."""
         uri, budget = snapshot.uri, self.settings.snippet_tokens * scale
-        chosen = self._chosen.get(uri)
+        chosen = self._chosen.get((uri, is_here))
         grows = self._grows(uri, window)
         if chosen is not None and chosen.line == snapshot.line and not (explicit or grows or self._changed.get(uri)):
             return
@@ -165,12 +180,9 @@ class Gathering:
             await asyncio.wait({running}, timeout=left)
 
     def current(self, snapshot: Snapshot, *, is_here: bool) -> tuple[Snippet, ...]:
-        """What was chosen last and may be quoted still, in the order of the prompt; `is_here`: it stays on this machine."""
-        chosen = self._chosen.get(snapshot.uri)
-        if chosen is None:
-            return ()
-        own = relative_path(snapshot.uri, snapshot.workspace)
-        return tuple(one for one in chosen.snippets if self._may_quote(snapshot.workspace, one, own, is_here=is_here))
+        """What was chosen last for engines on this machine (`is_here`) or for all, in the order of the prompt."""
+        chosen = self._chosen.get((snapshot.uri, is_here))
+        return chosen.snippets if chosen is not None else ()
 
     def learn(self, n_read: int | None, first_ms: float) -> None:
         """The engine read so many tokens until its first text came."""
@@ -208,26 +220,35 @@ class Gathering:
     async def _gather(self, snapshot: Snapshot, window: Window, budget: float, *, is_here: bool, freely: bool) -> None:
         uri, at = snapshot.uri, place.of(snapshot, window)
         wanted = names.near(window.prefix, window.suffix, window.language)
-        defined = await self._defined(snapshot, at, wanted)
-
-        def candidates() -> list[Snippet]:
-            found = [*enclosing.own(snapshot.lines, at), *defined, *self._alike(window, at, snapshot.workspace), *self._edits.recent(at)]
-            return [snippet for snippet in found if self._may_quote(snapshot.workspace, snippet, at.path, is_here=is_here)]
-
+        home = _home(snapshot)
+        edits = self._edits.get(home)
+        found = [
+            *enclosing.own(snapshot.lines, at),
+            *await self._defined(snapshot, at, wanted),
+            *self._alike(window, at, home),
+            *(edits.recent(at) if edits is not None else ()),
+        ]
+        allowed = await self._allowed({snippet.path for snippet in found} - {at.path}, home, is_here=is_here)
+        candidates = [snippet for snippet in found if snippet.path in allowed or snippet.path == at.path]
         changed = frozenset(self._changed.pop(uri, ()))
-        before = self._chosen.get(uri, selection.NONE)
+        before = self._chosen.get((uri, is_here), selection.NONE)
         self._named[uri] = frozenset(wanted)
-        self._chosen[uri] = selection.choose(before, candidates, window, at, budget, changed=changed, explicit=freely)
-        self._chosen.move_to_end(uri)
+        chosen = selection.choose(before, lambda: candidates, window, at, budget, changed=changed, explicit=freely)
+        self._chosen[uri, is_here] = chosen
+        self._chosen.move_to_end((uri, is_here))
         if len(self._chosen) > _MOST_REMEMBERED:
-            oldest, _ = self._chosen.popitem(last=False)
+            (oldest, _), _ = self._chosen.popitem(last=False)
             self._named.pop(oldest, None)
 
-    def _may_quote(self, workspace: str, snippet: Snippet, own: str, *, is_here: bool) -> bool:
-        if snippet.path == own:
-            return True
-        verdict = self._judge(workspace, snippet.path)
-        return verdict.is_quoted and (is_here or verdict.level is Level.ANYWHERE)
+    async def _allowed(self, paths: Iterable[str], home: str, *, is_here: bool) -> set[str]:
+        """Those whose text may be quoted, to an engine on this machine or to any."""
+        asked = [path for path in paths if path == path.encode("utf-8", "replace").decode()]  # no name that cannot be written
+        verdicts = await asyncio.gather(*(self._judge(normal(f"{home.rstrip('/')}/{quote(path)}"), home) for path in asked))
+        return {
+            path
+            for path, verdict in zip(asked, verdicts, strict=True)
+            if verdict.is_quoted and (is_here or verdict.level is Level.ANYWHERE)
+        }
 
     async def _defined(self, snapshot: Snapshot, at: Place, wanted: Sequence[str]) -> list[Snippet]:
         index = self._index(snapshot.workspace)
@@ -242,9 +263,9 @@ class Gathering:
             return []
         return [Snippet(definition.path, definition.text, kind="definition", score=definition.score) for definition in found]
 
-    def _alike(self, window: Window, at: Place, workspace: str) -> list[Snippet]:
+    def _alike(self, window: Window, at: Place, home: str) -> list[Snippet]:
         """Passages of documents of the same workspace."""
-        visited = [chunked for of, chunked in reversed(self._visited.values()) if of == workspace]
+        visited = [chunked for of, chunked in reversed(self._visited.values()) if home and of == home]
         return similar.find(similar.query(window), visited, at) if visited else []
 
     async def _read(self) -> None:
@@ -255,12 +276,20 @@ class Gathering:
                 return
             uri = next(reversed(self._to_read))
             snapshot = self._to_read.pop(uri)
-            path = relative_path(uri, snapshot.workspace)
+            home = _home(snapshot)
+            path = relative_path(uri, home)
             passages = similar.chunked(uri, snapshot.version, path, snapshot.language, snapshot.lines, around=snapshot.line)
-            self._visited[uri] = (snapshot.workspace, passages)
+            self._visited[uri] = (home, passages)
             self._visited.move_to_end(uri)
             if len(self._visited) > MOST_VISITED:
                 self._visited.popitem(last=False)
+
+
+def _home(snapshot: Snapshot) -> str:
+    """The folder whose documents may be quoted in each other: the workspace, or what is beside a file of none; empty: nothing is."""
+    if snapshot.workspace:
+        return snapshot.workspace if snapshot.uri.startswith(snapshot.workspace.partition(":")[0] + ":") else ""
+    return snapshot.uri.rpartition("/")[0] if snapshot.uri.startswith("file:") else ""
 
 
 def _below(files: Iterable[Path], chosen: Selection) -> set[str]:

@@ -1,4 +1,4 @@
-"""How much of the budget a window may use: what the model takes, and what this machine reads in time."""
+"""How much of the budget a window and its snippets may use: what the model takes, and what this machine reads in time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ class Scale:
     # The mutable state is the limits and the document that is worked on; it changes in the methods below only.
 
     def __init__(self, settings: config.Config, *, read_s: float = READ_S) -> None:
-        self._wanted_tokens = settings.context.prefix_tokens + settings.context.suffix_tokens
+        wanted = settings.context
+        self._wanted_tokens = wanted.prefix_tokens + wanted.suffix_tokens + wanted.snippet_tokens
         self._max_tokens = settings.completion.max_tokens
         self._read_s = read_s
         self._model = 1.0

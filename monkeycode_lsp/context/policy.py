@@ -19,6 +19,7 @@ Found = tuple[Level, str]
 
 _MOST_FOLDERS = 4_096
 """That are remembered."""
+_DEEPEST = 256
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -51,6 +52,8 @@ class Policy:
     def judge(self, path: str) -> Verdict:
         """Of a file, or of a folder where `path` ends in `/`; `/` separated, relative to where the files' folders are."""
         path = path.lstrip("/")
+        if path.count("/") > _DEEPEST:
+            return Verdict(Level.NEVER, is_quoted=False, why="its path is too long")
         level, why = self._level(path)
         ignored = self._why_ignored(path)
         return Verdict(level, is_quoted=level is not Level.NEVER and not ignored, why=why or ignored)
@@ -69,9 +72,12 @@ class Policy:
 
     def _why_ignored(self, path: str) -> str:
         """As Git does it: what is in an ignored folder is ignored, whatever else is said of it."""
-        parent = path.rstrip("/").rpartition("/")[0]
-        if parent and (why := _remembered(self._ignored, parent, lambda folder: self._why_ignored(folder + "/"))):
-            return why
+        for folder in _above(path):
+            if folder and (why := _remembered(self._ignored, folder, lambda folder: self._why_matched(folder + "/"))):
+                return why
+        return self._why_matched(path)
+
+    def _why_matched(self, path: str) -> str:
         why = ""
         for folder in _above(path):
             for file in self._plain.get(folder, ()):

@@ -14,6 +14,7 @@ import msgspec
 from monkeycode_lsp.context.surroundings import Surroundings
 from monkeycode_lsp.domain import Window
 from monkeycode_lsp.filters import (
+    bodies,
     brackets,
     characters,
     echo,
@@ -39,6 +40,8 @@ FILTERS: tuple[Filter, ...] = (
     fences.without_fence,
     echo.without_line,
     echo.without_line_above,
+    echo.without_doubled_word,
+    bodies.unless_body_is_missing,
     repetition.without_repeats,
     whitespace.without_doubled_blank,
     overlap.without_rest_of_line,
@@ -53,7 +56,7 @@ FILTERS: tuple[Filter, ...] = (
 )
 """In order: what is no text, what is no code, what is there already, what is out of shape."""
 
-TASTE = frozenset({following.unless_said_below, overlap.unless_ended_twice})
+TASTE = frozenset({bodies.unless_body_is_missing, following.unless_said_below, overlap.unless_ended_twice})
 """Off when the user asks by key."""
 
 

@@ -21,6 +21,7 @@ _STRINGS = (
 )
 _LOOSE = frozenset({"markdown", "plaintext", "latex", "tex", "restructuredtext", "git-commit", "shellscript", "bash", "sh", "zsh", "fish"})
 """Languages that use closing brackets by themselves: `1) first`, `case a)`."""
+_BRACED = frozenset({"go", "c", "cpp", "java", "javascript", "typescript", "javascriptreact", "typescriptreact", "rust", "csharp", "php"})
 _ROUND = frozenset("()[]")
 _DOCSTRINGS = ('"""', "'''")
 _MOST = 4
@@ -168,16 +169,39 @@ def extra_closer(text: str, window: Window, *, whole: bool) -> int | None:
     rest = window.line_after.strip()
     if (window.language in _LOOSE or not whole) and not rest:
         return None
+    n_all: int | None = None
     for offset in balance(text, window.language).extra[:_MOST]:
         if not whole and ("\n" in text[:offset] or not rest.startswith(text[offset])):
             return None
+        if whole and text[offset] == "}" and _is_beside(text, offset, window):
+            return len(text[:offset].rstrip())
         # What follows may be half a statement: first the closer itself is judged, then the whole.
         n_without = n_faults(text[:offset], window)
-        if _in_open_string(text[:offset], window.language) or n_without >= n_faults(text[: offset + 1], window):
+        if n_without >= n_faults(text[: offset + 1], window) or _in_open_string(text[:offset], window.language):
             continue
-        if not whole or n_without < n_faults(text, window):
+        if whole:
+            n_all = n_faults(text, window) if n_all is None else n_all
+        if n_all is None or n_without < n_all:
             return offset
     return None
+
+
+def _is_beside(text: str, offset: int, window: Window) -> bool:
+    """Whether a brace stands behind a statement, `return config, nil }`, though the block goes on or is closed below.
+
+    The braces of a document that is not whole cannot be counted.
+    """
+    if window.language not in _BRACED or (window.whole_prefix and window.whole_suffix) or text[offset + 1 :].strip():
+        return False
+    start = text.rfind("\n", 0, offset) + 1
+    line = text[start:offset] if start else window.line_before + text[:offset]
+    following = next((line for line in window.suffix.split("\n", _MOST + 1)[1:] if line.strip()), "")
+    is_going_on = following.lstrip().startswith("}") or _width(following) >= _width(line)
+    return bool(following) and is_going_on and any(char.isalnum() for char in line) and "{" not in line
+
+
+def _width(line: str) -> int:
+    return len(line) - len(line.lstrip())
 
 
 def _comment_end(text: str, window: Window, *, whole: bool) -> int | None:

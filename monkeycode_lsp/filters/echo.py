@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 
+from monkeycode_lsp.context import comments
 from monkeycode_lsp.domain import Window
 
 _TELLING = re.compile(r"[A-Za-z_].*[\s=.(]")
+_LAST_WORD = re.compile(r"(?:\A|\s)([^\W\d_]{2,}) \Z")
+_PROSE = frozenset({"markdown", "plaintext", "latex", "tex", "restructuredtext", "asciidoc", "git-commit"})
 _OPENS = re.compile(r"(?:[:{]|=>|->|\bdo|\bthen)\s*\Z")
 
 
@@ -26,7 +29,24 @@ def without_line_above(text: str, window: Window) -> str:
     """The line that opens the block, said again at the block's first line."""
     if window.line_before.strip():
         return text
+    above = last_line_above(window).strip()
+    if not _OPENS.search(above) or not any(char.isalnum() for char in above):
+        return text
+    first, _, rest = text.lstrip("\n").partition("\n")
+    return rest if first.strip() == above else text
+
+
+def last_line_above(window: Window) -> str:
+    """The nearest line above the cursor's with text on it."""
     above = window.prefix[: len(window.prefix) - len(window.line_before)].rstrip()
-    above = above[above.rfind("\n") + 1 :].strip()
-    first, newline, rest = text.partition("\n")
-    return rest if newline and first.strip() == above and _OPENS.search(above) else text
+    return above[above.rfind("\n") + 1 :]
+
+
+def without_doubled_word(text: str, window: Window) -> str:
+    """In prose, `the ‸` + `the sum` → `sum`."""
+    before = window.line_before
+    word = _LAST_WORD.search(before)
+    if word is None or not text.startswith(word[1]) or text[len(word[1]) : len(word[1]) + 1] != " ":
+        return text
+    is_prose = window.language in _PROSE or comments.at_cursor(window)
+    return text[len(word[1]) + 1 :] if is_prose else text

@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 WORKER = (sys.executable, "-P", "-m", "monkeycode_lsp.index.worker")
 """`-P`: what lies in the user's working folder is never imported."""
-_PAUSES_S = (0.5, 2.0, 10.0, 60.0)
+PAUSES_S = (0.5, 2.0, 10.0, 60.0)
 """Before it is started again.  It skips a file on which it has died twice."""
 _FAREWELL_S = 1.0
 
@@ -32,12 +32,18 @@ class Child:
     # The mutable state is the queue of what is to be said, and the process; the latter changes in `_work` only.
 
     def __init__(
-        self, begin: Callable[[], wire.Begin], heard: Callable[[wire.FromWorker], None], *, command: Sequence[str] = WORKER
+        self,
+        begin: Callable[[], wire.Begin],
+        heard: Callable[[wire.FromWorker], None],
+        *,
+        command: Sequence[str] = WORKER,
+        pauses_s: Sequence[float] = PAUSES_S,
     ) -> None:
         """`begin` is called on a thread of ours, once, and so is `heard`, with each message."""
         self._begin = begin
         self._heard = heard
         self._command = command
+        self._pauses_s = pauses_s
         self._says: queue.SimpleQueue[wire.ToWorker | _Ended | None] = queue.SimpleQueue()
         self._process: subprocess.Popen[bytes] | None = None
         self.gone = threading.Event()
@@ -68,7 +74,7 @@ class Child:
         try:
             begin = self._begin()
             status = self._one_life(begin)
-            for pause_s in _PAUSES_S:
+            for pause_s in self._pauses_s:
                 if status is None or not self._pause(pause_s):
                     break
                 logger.info("The index process ended with status %s; it is started again.", status)

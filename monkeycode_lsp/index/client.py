@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from monkeycode_lsp.index import wire
-from monkeycode_lsp.index.child import WORKER, Child
+from monkeycode_lsp.index.child import PAUSES_S, WORKER, Child
 from monkeycode_lsp.index.finding import Definition, Finder
 from monkeycode_lsp.symbols.model import Import
 
@@ -55,6 +55,8 @@ class Index:
         heard: Callable[[wire.State], None] | None = None,
         command: Sequence[str] = WORKER,
         patience_s: float = _PATIENCE_S,
+        pauses_s: Sequence[float] = PAUSES_S,
+        rest_s: float = _REST_S,
         pace: wire.Pace = wire.Pace(),  # noqa: B008 - frozen
     ) -> None:
         """`store`: the folder with the databases of all workspaces.  `warn` and `heard` (each state) are called on threads of ours."""
@@ -66,10 +68,11 @@ class Index:
         self._told = heard
         self._patience_s = patience_s
         self._pace = pace
+        self._rest_s = rest_s
         self._tops: tuple[Path, ...] = (folder,)
         self._state = wire.State("indexing")
         self._warned: set[str] = set()
-        self._child = Child(self._begin, self._hear, command=command)
+        self._child = Child(self._begin, self._hear, command=command, pauses_s=pauses_s)
         self._jobs: queue.Queue[_Job | None] = queue.Queue(_MOST_JOBS)
         self._reader = threading.Thread(target=self._read, name="index reader", daemon=True)
         self._rest_until = 0.0
@@ -189,7 +192,7 @@ class Index:
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
         finder.close()
         if code not in _QUIET:
-            self._rest_until = time.monotonic() + _REST_S
+            self._rest_until = time.monotonic() + self._rest_s
             self._child.say(wire.Rebuild())
 
 

@@ -146,7 +146,8 @@ class Worker:
             self._hear(self._patience_s(indexer))
             self._waiting.update(indexer.again)
             self._work_off(indexer)
-            self._tell(indexer, "ready")
+            if time.monotonic() < self._walk_at:
+                self._tell(indexer, "ready")
 
     def _walk(self, indexer: Indexer) -> None:
         began = time.monotonic()

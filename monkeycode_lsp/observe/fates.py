@@ -113,20 +113,19 @@ class Fates:
 
     def shown(self, ask_id: int, snapshot: Snapshot, text: str) -> list[Told]:
         """The ask is answered with `text`: what that says about it and about what stood there before."""
-        uri = snapshot.uri
-        before = self._followed.pop(uri, None)
+        before = self._followed.pop(snapshot.uri, None)
         now = _Followed.at(ask_id, snapshot, text)
         told: list[Told] = []
-        if before is not None:
-            rest = _rest(before, snapshot, text)
-            if rest is not None:
-                now = msgspec.structs.replace(rest, last_id=ask_id)
-                told.append(Told(ask_id, Fate.CONTINUED))
-            else:
-                told.append(_left(before))
-        if before is None or now.ask_id == ask_id:
+        rest = _rest(before, snapshot, text) if before is not None else None
+        if before is not None and ask_id == before.last_id:  # it answers with something better after all
+            now = msgspec.structs.replace(now, ask_id=before.ask_id)
+        elif rest is not None:
+            now = msgspec.structs.replace(rest, last_id=ask_id)
+            told.append(Told(ask_id, Fate.CONTINUED))
+        else:
+            told = [_left(before)] if before is not None else []
             told.append(Told(ask_id, Fate.OPEN))
-        self._followed[uri] = now
+        self._followed[snapshot.uri] = now
         if len(self._followed) > _MOST_DOCUMENTS:
             told.append(_left(self._followed.popitem(last=False)[1]))
         return told

@@ -35,7 +35,7 @@ def read(text: str, language: str) -> list[Import]:
 
 
 _PYTHON = re.compile(
-    r"^[ \t]*+(?:from[ \t]++(?P<level>\.*+)[ \t]*+(?P<module>(?!import\b)[\w.]*+)[ \t]*+import\b[ \t]*+(?:\((?P<many>[^)]{0,4000})\)?|(?P<names>[^\n#;(]+))"
+    r"^[ \t]*+(?:from[ \t]++(?P<level>\.*+)[ \t]*+(?P<module>(?:(?!import\b)[\w.]++)?)[ \t]*+import\b[ \t]*+(?:\((?P<many>(?:#[^\n]*+|[^)#]++){0,400})\)?|(?P<names>[^\n#;(]+))"
     r"|import[ \t]++(?P<plain>[^\n#;(]+))",
     re.MULTILINE,
 )
@@ -107,7 +107,7 @@ def _clause(clause: str, module: str) -> Import:
 
 
 _GO = re.compile(r"^[ \t]*+import[ \t]*+(?:\((?P<many>[^)]{0,8000})\)?|(?P<one>[^\n(]*))", re.MULTILINE)
-_GO_SPEC = re.compile(r"(?:(?P<alias>[\w.]+)[ \t]++)?[\"`](?P<module>[^\"`\n]+)[\"`]")
+_GO_SPEC = re.compile(r"(?:(?P<alias>[\w.]{1,80}+)[ \t]++)?[\"`](?P<module>[^\"`\n]+)[\"`]")
 
 
 def _go(text: str) -> Iterator[_Found]:

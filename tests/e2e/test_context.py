@@ -87,3 +87,20 @@ async def test_the_last_edits_in_another_document_are_quoted(home, workspace):
         uri, line, column = scene.put("def wait():\n    sleep(‸\n", uri=(workspace / "app.py").as_uri())
         files = await asked(scene, uri, line, column, until=quoted)
         assert "TIMEOUT = 500" in files["limits.py"]
+
+
+async def test_the_same_text_in_two_files_is_quoted_once_and_the_current_file_not_at_all(home, workspace):
+    # continuedev/continue#5336, #6340
+    text = 'def to_celsius(fahrenheit):\n    """Convert a temperature from fahrenheit to celsius."""\n    return (fahrenheit - 32) * 5 / 9\n'
+    async with running(home, workspace, context={"index": False}) as scene:
+        for name in ("a.py", "b.py", "a.py", "b.py"):
+            uri = (workspace / name).as_uri()
+            if uri not in scene.lsp.texts:
+                scene.put(text + "‸", uri=uri)
+            await scene.ask(uri, 3, 0)
+        marked = "def convert(fahrenheit):\n    # to celsius, the temperature from fahrenheit\n    return (fahrenheit ‸\n"
+        uri, line, column = scene.put(marked, uri=(workspace / "c.py").as_uri())
+        files = await asked(scene, uri, line, column, until=quoted)
+        assert len(files) == 1
+        assert set(files) < {"a.py", "b.py"}
+        assert next(iter(files.values())).count("def to_celsius") == 1

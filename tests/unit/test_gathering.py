@@ -51,9 +51,15 @@ class Index:
 CELSIUS = Defined("weather.py", "def to_celsius(fahrenheit): ...")
 
 
-def gathering(index=None, /, *, judge=lambda _workspace, _path: ANYWHERE, **settings):
+def gathering(index=None, /, *, said=None, **settings):
+    """`said`: verdicts by URI."""
     decoded, problems = config.decode({"context": settings})
     assert not problems
+
+    async def judge(uri, _workspace):
+        await asyncio.sleep(0.001)
+        return (said or {}).get(uri, ANYWHERE)
+
     return Gathering(decoded.context, make_index=lambda _workspace: index, judge=judge)
 
 
@@ -164,19 +170,41 @@ async def test_recent_edits_elsewhere_are_quoted_as_they_are_now():
 )
 @on_virtual_time
 async def test_the_ignore_files_decide_what_is_quoted_and_for_whom(verdict, is_here, n_quoted):
-    gathered = gathering(Index(CELSIUS), judge=lambda _workspace, path: verdict if path == "weather.py" else ANYWHERE)
+    gathered = gathering(Index(CELSIUS), said={"file:///w/weather.py": verdict})
     here = opened(gathered, HERE.replace("‸", "return to_celsius(‸"))
     assert len(await gather(gathered, here, is_here=is_here)) == n_quoted
 
 
 @on_virtual_time
 async def test_what_was_chosen_is_not_quoted_any_more_once_the_ignore_files_say_so():
-    said = {"weather.py": ANYWHERE}
-    gathered = gathering(Index(CELSIUS), judge=lambda _workspace, path: said.get(path, ANYWHERE))
+    said = {}
+    gathered = gathering(Index(CELSIUS), said=said)
     here = opened(gathered, HERE.replace("‸", "return to_celsius(‸"))
     assert len(await gather(gathered, here)) == 1
-    said["weather.py"] = Verdict(Level.NEVER, is_quoted=False)
+    said["file:///w/weather.py"] = Verdict(Level.NEVER, is_quoted=False)
+    gathered.forget()
     assert gathered.current(here, is_here=True) == ()
+    assert await gather(gathered, here) == ()
+
+
+@on_virtual_time
+async def test_what_was_chosen_for_an_engine_on_this_machine_is_not_sent_to_another():
+    gathered = gathering(Index(CELSIUS), said={"file:///w/weather.py": Verdict(Level.LOCAL)})
+    here = opened(gathered, HERE.replace("‸", "return to_celsius(‸"))
+    assert len(await gather(gathered, here, is_here=True)) == 1
+    assert gathered.current(here, is_here=False) == ()
+
+
+@on_virtual_time
+async def test_documents_without_a_workspace_are_quoted_beside_each_other_and_unsaved_ones_nowhere():
+    for uri, n_quoted in (("file:///home/me/notes/weather.py", 1), ("file:///home/me/other/weather.py", 0), ("untitled:Untitled-1", 0)):
+        gathered = gathering()
+        gathered.opened(snapshot(OTHER + "‸", uri=uri, workspace=""))
+        await asyncio.sleep(1.0)
+        marked = "def convert(fahrenheit):\n    # fahrenheit to celsius, the temperature\n    return (fahrenheit ‸\n"
+        here = snapshot(marked, uri="file:///home/me/notes/app.py", workspace="")
+        gathered.opened(here)
+        assert len(await gather(gathered, here)) == n_quoted, uri
 
 
 @on_virtual_time

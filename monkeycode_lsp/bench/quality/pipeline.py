@@ -19,6 +19,7 @@ from monkeycode_lsp.documents import Documents
 from monkeycode_lsp.domain import Ask, OutcomeKind, Trigger
 from monkeycode_lsp.engines.base import Engine
 from monkeycode_lsp.errors import MonkeyCodeError
+from monkeycode_lsp.gathering import Gathering
 from monkeycode_lsp.observe.outcomes import Outcomes
 from monkeycode_lsp.recall.lookup import Recall
 from monkeycode_lsp.recall.memory import Memory
@@ -43,25 +44,36 @@ class Pipeline:
 
     # The mutable state is the documents that are open and the last error.
 
-    def __init__(self, completer: Completer, outcomes: Outcomes, errors: list[MonkeyCodeError]) -> None:
+    def __init__(self, completer: Completer, outcomes: Outcomes, errors: list[MonkeyCodeError], workspace: str) -> None:
         self._completer = completer
         self._outcomes = outcomes
         self._errors = errors
         self._documents = Documents(Encoding.UTF32)
+        if workspace:
+            self._documents.add_folder(workspace)
 
     @classmethod
     @asynccontextmanager
-    async def running(cls, engine: Engine, settings: config.Config) -> AsyncIterator[Self]:
-        """With an engine that is ready."""
+    async def running(
+        cls, engine: Engine, settings: config.Config, *, workspace: str = "", gathering: Gathering | None = None
+    ) -> AsyncIterator[Self]:
+        """With an engine that is ready.  `workspace`: URI of the folder that is open."""
         outcomes, errors = Outcomes(), list[MonkeyCodeError]()
-        completer = _completer(engine, settings, outcomes, errors)
+        completer = _completer(engine, settings, outcomes, errors, gathering)
         try:
             await completer.warm()
             if errors:
                 raise errors[0]
-            yield cls(completer, outcomes, errors)
+            yield cls(completer, outcomes, errors, workspace)
         finally:
             await completer.retire()
+
+    def meet(self, uri: str, text: str, *, language: str = "python") -> None:
+        """A document that the user has open besides."""
+        self._documents.open(uri, language, 1, text)
+        snapshot = self._documents.snapshot(uri, 0, 0)
+        if snapshot is not None:
+            self._completer.met(snapshot)
 
     async def ask(self, uri: str, before: str, after: str, *, language: str = "python", trigger: Trigger = Trigger.INVOKED) -> Shown:
         """Between `before` and `after`.  Raises when the engine fails."""
@@ -93,7 +105,9 @@ def untimed(settings: config.Config) -> config.Config:
     )
 
 
-def _completer(engine: Engine, settings: config.Config, outcomes: Outcomes, errors: list[MonkeyCodeError]) -> Completer:
+def _completer(
+    engine: Engine, settings: config.Config, outcomes: Outcomes, errors: list[MonkeyCodeError], gathering: Gathering | None
+) -> Completer:
     memory = Memory(most_bytes=1, ttl_s=1, clock=asyncio.get_running_loop().time)
     return Completer(
         settings=settings,
@@ -102,6 +116,7 @@ def _completer(engine: Engine, settings: config.Config, outcomes: Outcomes, erro
         turn=Turn(),
         outcomes=outcomes,
         report=errors.append,
+        gathering=gathering,
         read_s=_LONG_S,
         on_battery=lambda: False,
     )

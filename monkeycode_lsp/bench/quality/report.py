@@ -13,6 +13,9 @@ from monkeycode_lsp.bench.quality import chance, scores
 RAW, PROMPT, WHOLE = "raw FIM call", "our prompt", "our prompt and filters"
 BY_DEFAULT = "by default, several lines allowed"
 """Where one line is wanted, `WHOLE` is asked for one line, like the others; a user sees more where more is likely."""
+WITH, WITHOUT = "with snippets", "without, larger window"
+GAIN_POINTS = 5.0
+"""Of exact match, that snippets should bring."""
 _HUNDRED = 100.0
 
 
@@ -37,6 +40,9 @@ class Done(msgspec.Struct, frozen=True):
     shown: bool = True
     reason: str = ""
     """Why nothing was shown."""
+    n_snippets: int = 0
+    n_prompt: dict[str, int] = {}
+    """Characters of each way's prompt."""
 
 
 class Way(msgspec.Struct, frozen=True, rename="camel"):
@@ -116,6 +122,31 @@ def filled(tasks: Sequence[Done], *, n_gold: int, n_passed_gold: int, judged: bo
     )
 
 
+def across(tasks: Sequence[Done]) -> tuple[Figure, ...]:
+    """Of the same tasks with snippets and without."""
+    exact = [float(task.said[WITH].exact) - float(task.said[WITHOUT].exact) for task in tasks]
+    similar = [task.said[WITH].similarity - task.said[WITHOUT].similarity for task in tasks]
+    asked = [task for task in tasks if len(task.n_prompt) > 1]
+    lengths = {name: statistics.mean(task.n_prompt[name] for task in asked) if asked else 0.0 for name in (WITH, WITHOUT)}
+    return (
+        at_least("exact match: with snippets - without", _HUNDRED * statistics.mean(exact), GAIN_POINTS, "points"),
+        *_between("exact match", exact),
+        Figure(f"   won {exact.count(1.0)}, lost {exact.count(-1.0)}; McNemar's p", chance.mcnemar(exact.count(1.0), exact.count(-1.0))),
+        Figure("edit similarity: with snippets - without", _HUNDRED * statistics.mean(similar), "points"),
+        *_between("edit similarity", similar),
+        Figure("snippets in a prompt, mean", statistics.mean(task.n_snippets for task in tasks)),
+        Figure("characters of a prompt with snippets, mean", lengths[WITH]),
+        Figure("characters of a prompt without, mean", lengths[WITHOUT]),
+        *shown(tasks),
+    )
+
+
+def _between(name: str, differences: Sequence[float]) -> Iterator[Figure]:
+    found = chance.bootstrap(differences)
+    yield Figure(f"   {name}, 95 % of the time at least", _HUNDRED * found.low, "points")
+    yield Figure(f"   {name}, and at most", _HUNDRED * found.high, "points")
+
+
 def shown(tasks: Sequence[Done]) -> tuple[Figure, ...]:
     """What is good for any suggestion."""
     known = [task.n_faults for task in tasks if task.n_faults is not None]
@@ -159,9 +190,13 @@ def examples(tasks: Sequence[Done], n: int) -> tuple[Example, ...]:
 
 
 def _faults(task: Done) -> Iterator[str]:
-    raw, asked, whole = (task.said[name] for name in (RAW, PROMPT, WHOLE))
     if task.n_faults:
         yield "parse errors"
+    if WITH in task.said:
+        if task.said[WITHOUT].exact and not task.said[WITH].exact:
+            yield f"lost by the snippets{f': {task.reason}' if task.reason else ''}"
+        return
+    raw, asked, whole = (task.said[name] for name in (RAW, PROMPT, WHOLE))
     if raw.passed and not asked.passed:
         yield "lost by the prompt"
     if asked.passed and not whole.passed:

@@ -27,7 +27,14 @@ def worked(run):
         {"kind": OutcomeKind.GATED, "reason": "The cursor stands inside a word.", "at": time.time() - 10 * 86_400, "language": "go"},
     ]
     for number, row in enumerate(rows):
-        known = {"id": number, "at": time.time(), "kind": OutcomeKind.SHOWN, "reason": "Shown.", "total_ms": 50.0, "stages_ms": {"gate": 1.0}}
+        known = {
+            "id": number,
+            "at": time.time(),
+            "kind": OutcomeKind.SHOWN,
+            "reason": "Shown.",
+            "total_ms": 50.0,
+            "stages_ms": {"gate": 1.0},
+        }
         kept.add(Outcome(**{**known, **row}))
     kept.save()
 
@@ -63,4 +70,9 @@ def test_only_the_last_days_count(run, worked):
 def test_json_is_for_programs(run, worked):
     told = json.loads(run("stats", "--json").stdout)
     assert told["whole"]["nAsks"] == 4
-    assert {(group["model"], group["language"]) for group in told["groups"]} == {("Qwen [small]", "python"), ("Qwen [small]", "go"), ("", ""), ("", "go")}
+    assert {(group["model"], group["language"]) for group in told["groups"]} == {
+        ("Qwen [small]", "python"),
+        ("Qwen [small]", "go"),
+        ("", ""),
+        ("", "go"),
+    }

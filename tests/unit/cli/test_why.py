@@ -77,7 +77,7 @@ def test_a_folder_that_cannot_be_read_is_an_error_in_words(run, monkeypatch):
 
 def test_on_a_narrow_terminal_the_reason_has_a_line_of_its_own():
     reason = "The cursor stands [inside] a word, and the rest of this is long enough for a second line."
-    outcome = Outcome(id=1, at=0.0, kind=OutcomeKind.SHOWN, reason=reason, place="app.py:1:1", total_ms=2.0, accepted=True)
+    outcome = Outcome(id=1, at=0.0, kind=OutcomeKind.SHOWN, reason=reason, place="app.py:1:1", total_ms=2.0, fate="accepted")
     out = Console(file=io.StringIO(), width=60)
     why._tell_narrowly([outcome], out)
     first, *rest = out.file.getvalue().splitlines()

@@ -213,11 +213,11 @@ def test_unknown_documents_and_data_do_no_harm() -> None:
     assert made.texts() == []
 
 
-@given(st.integers(), st.lists(st.tuples(st.integers(0, 40), st.integers(0, 4), st.integers(0, 4)), max_size=60))
+@given(st.integers(), st.lists(st.tuples(st.integers(0, 200), st.integers(0, 4), st.integers(0, 4)), max_size=60))
 def test_regions_say_exactly_where_a_document_differs(seed: int, changes: list[tuple[int, int, int]]) -> None:
     chance = random.Random(seed)  # noqa: S311 - for lines of a test
     made = Editor()
-    made.open(A, "".join(f"{chance.random()}\n" for _ in range(30)))
+    made.open(A, "".join(f"{chance.random()}\n" for _ in range(200)))
     document = made.documents[A]
     for line, n_out, n_in in changes:
         first = min(line, len(document.lines) - 1)

@@ -83,7 +83,13 @@ def test_any_path_has_a_verdict(path):
 def test_what_is_remembered_of_folders_changes_nothing():
     rng = random.Random(7)  # noqa: S311 - made paths, no secrets
     names = ["a", "b", "c", "x.py", "y.md"]
-    files = {"root": "a/b/\n[local]\n*.md\n!c/y.md", "a": "[anywhere]\nb/x.py", "a__b": "[never]\ny.md", "git": "c/\n!c/x.py", "git_a": "x.py"}
+    files = {
+        "root": "a/b/\n[local]\n*.md\n!c/y.md",
+        "a": "[anywhere]\nb/x.py",
+        "a__b": "[never]\ny.md",
+        "git": "c/\n!c/x.py",
+        "git_a": "x.py",
+    }
     used = policy(**files)
     for _ in range(300):
         path = "/".join(rng.choice(names) for _ in range(rng.randint(1, 5)))

@@ -99,6 +99,20 @@ def test_what_is_hardly_better_does_not_replace() -> None:
     assert replaced[:2] == full.snippets[:2]
 
 
+def test_an_addition_of_little_worth_is_not_worth_reading_the_window_anew() -> None:
+    first = take(NONE, [A])
+    assert take(first, [A, snippet("little", "similar", 0.3)], 20).snippets == (A,)
+    assert len(take(first, [A, snippet("more", "similar", 0.9)], 20).snippets) == 2
+
+
+def test_what_stays_keeps_its_order_and_its_place_at_the_beginning() -> None:
+    several = [snippet(name, score=score, n=9) for name, score in (("one", 0.4), ("two", 0.9), ("three", 0.5), ("four", 0.6))]
+    budget = sum(map(snippets.cost, several)) + 5
+    first = take(NONE, several, budget=budget)
+    best = snippet("best", score=1.0, n=9)
+    assert take(first, [best, *several], 20, budget=budget).snippets == (*first.snippets[:-1], best)
+
+
 def test_what_is_no_candidate_any_more_stays_as_long_as_nothing_needs_its_room() -> None:
     assert take(take(NONE, [A, B]), [B], 20).snippets == (A, B)
 

@@ -37,6 +37,12 @@ def test_words_that_everything_has_do_not_hide_the_one_that_tells() -> None:
     assert found[0].path == "b.py"
 
 
+def test_one_rare_word_tells_more_than_two_common_ones() -> None:
+    common = [document(["common_one common_two\n"], name=f"{n}.py") for n in range(20)]
+    rare = document(["rare_one other_one\n"], name="rare.py")
+    assert similar.find(window("common_one common_two rare_one"), [*common, rare], HERE)[0].path == "rare.py"
+
+
 def test_the_best_comes_first_and_chunks_of_one_document_do_not_overlap() -> None:
     found = similar.find(window("invoice_3 invoice_factory invoice_argument"), [document(body("invoice", 200))], HERE, most=8)
     assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)
@@ -62,7 +68,7 @@ def test_another_language_must_be_much_alike_and_comes_after_the_same_one() -> N
     assert [one.path for one in similar.find(wanted, [go, python], HERE)] == ["other.py", "other.go"]
     alien = document(["x = invoice_argument\n", *body("parcel")], name="other.go", language="go")
     wanted = window("invoice_argument invoice_factory invoice_3 parcel_1")
-    assert similar.find(wanted, [alien, document(body("invoice"))], HERE)[0].path == "other.py"
+    assert [one.path for one in similar.find(wanted, [alien, document(body("invoice"))], HERE)] == ["other.py"]
 
 
 def test_typescript_and_javascript_are_one_language() -> None:

@@ -44,6 +44,11 @@ def test_nearly_the_same_texts_are_one_and_half_alike_ones_are_two() -> None:
     assert ranked(one, half) == [one, half]
 
 
+def test_texts_of_the_same_words_are_one_though_no_line_is_the_same() -> None:
+    one = snippet(passage("a", 40))
+    assert ranked(one, snippet(passage("a", 40).replace(" = ", " += "), score=0.4)) == [one]
+
+
 def test_a_piece_of_another_snippet_is_not_quoted_beside_it() -> None:
     whole = snippet(passage("a", 40))
     assert ranked(snippet(passage("a", 5), path="copy.py", score=0.4), whole) == [whole]

@@ -222,7 +222,7 @@ async def test_other_ignore_rules_count_at_once(top, store):
         write(top, {".monkeycodeignore": "a/\n"})
         await index.comes(["b.py:two"], "one", "two")
         write(top, {".monkeycodeignore": "[local]\na/\n"})
-        await index.comes(["a/x.py:one", "b.py:two"], "one", "two")
+        await index.comes(["b.py:two", "a/x.py:one"], "one", "two")
         (found,) = await index.definitions(["one"], "python")
         assert found.level == 1
         (top / ".monkeycodeignore").unlink()

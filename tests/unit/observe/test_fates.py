@@ -68,6 +68,13 @@ def test_one_that_was_still_being_made_grows():
     assert editor.ends() == [(2, Fate.CONTINUED, ""), (1, Fate.ACCEPTED, "[\n    1,\n]")]
 
 
+def test_an_ask_that_answers_twice_has_one_fate():
+    editor = Editor().shows("x = ‸", "hello")
+    editor.n_asks -= 1
+    editor.shows("x = ‸", "hello()").has("x = hello()‸")
+    assert [(one.ask_id, one.fate) for one in editor.told] == [(1, Fate.OPEN), (1, Fate.ACCEPTED)]
+
+
 def test_another_one_in_its_place_ends_it():
     editor = Editor().shows("x = ‸", "hello").has("x = y‸").shows("x = y‸", "z")
     assert editor.ends() == [(1, Fate.IGNORED, "")]

@@ -160,7 +160,9 @@ def test_after_several_noes_only_surer_ones_are_shown_for_a_while():
     user.sees(MANY_NO - 1, SURE, Fate.REJECTED)
     assert not user.elsewhere(MIDDLING).reason
     user.sees(1, SURE, Fate.REJECTED)
-    assert user.elsewhere(MIDDLING).reason.startswith("You said no several times in a row, and the model was not sure enough (\N{MINUS SIGN}0.9")
+    assert user.elsewhere(MIDDLING).reason.startswith(
+        "You said no several times in a row, and the model was not sure enough (\N{MINUS SIGN}0.9"
+    )
     assert not user.elsewhere(SURE).reason
     user.now += CAREFUL_S
     assert not user.elsewhere(MIDDLING).reason

@@ -120,8 +120,9 @@ class Run:
             return "stop"
         self.tokens.append(token)
         piece = self._runtime.piece(token)
-        fresh = piece if self._healing.done else self._healing.take(piece)
-        if self._healing.done:  # what only spells the text before the cursor says nothing of the answer
+        was_done = self._healing.done
+        fresh = piece if was_done else self._healing.take(piece)
+        if was_done or fresh:  # what only spells the text before the cursor says nothing of the answer
             self._n_unsaid += 1
             self._logprob += logprob
         self._text += self._assembler.feed(fresh)

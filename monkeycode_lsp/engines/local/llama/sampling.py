@@ -1,7 +1,8 @@
 """Which token comes next, from one row of logits, and how sure the model is of it.
 
 The likeliest token is found without the library; everything else goes through llama.cpp's samplers.  The
-log-probability is always the model's own: of the raw row, at temperature 1.
+log-probability is always the model's own: of the raw row, at temperature 1.  Where only some tokens may be drawn, since the
+user has typed the beginning of one, it is that among these: what he typed was not for the model to guess.
 """
 
 from __future__ import annotations

@@ -564,6 +564,15 @@ def test_an_answer_heals_the_cut_beginning_of_its_first_token():
     assert (text, done.generated) == ("aa", 4)
 
 
+def test_what_only_spells_the_text_before_the_cursor_is_no_part_of_the_confidence():
+    loop = Loop(says=lambda cells: 97)
+    job = loop.begin("def is_ev", heal="en", max_tokens=4)
+    loop.run()
+    pieces = loop.events[job][:-1]
+    assert sum(piece.n_tokens for piece in pieces) == 2
+    assert sum(piece.logprob for piece in pieces) == -0.5
+
+
 def test_the_totals_add_up():
     loop = Loop()
     loop.answer("hello")
