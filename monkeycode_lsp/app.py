@@ -19,6 +19,7 @@ from monkeycode_lsp.errors import ConfigError, StorageError
 from monkeycode_lsp.gathering import Gathering
 from monkeycode_lsp.index.client import Index
 from monkeycode_lsp.observe.outcomes import FOLDER, Outcomes
+from monkeycode_lsp.privacy.rules import Rules
 from monkeycode_lsp.recall import disk
 from monkeycode_lsp.recall.lookup import Recall
 from monkeycode_lsp.recall.memory import Memory
@@ -51,12 +52,14 @@ def make_server(overrides: Mapping[str, Any] | None = None, *, state: Path | Non
     def make_completer(settings: config.Config, report: Report, before: Completer | None) -> Completer:
         same_cache = before is not None and before.settings.cache == settings.cache
         same_context = before is not None and before.settings.context == settings.context and before.settings.privacy == settings.privacy
+        rules = before.rules if before is not None and same_context and before.rules else make_rules(settings.privacy, report)
         same_engine = before is not None and choose.same_engine(before.settings, settings)
         return Completer(
             settings=settings,
             engine=before.engine if before is not None and same_engine else choose.engine(settings, report),
             recall=before.recall if before is not None and same_cache else make_recall(settings.cache, report),
-            gathering=before.gathering if before is not None and same_context else make_gathering(settings, report),
+            gathering=before.gathering if before is not None and same_context else make_gathering(settings, rules, report),
+            rules=rules,
             silence=Silence(settings.completion.silence, history),
             turn=turn,
             outcomes=outcomes,
@@ -83,7 +86,16 @@ def _warner(report: Report) -> Callable[[str], None]:
     return warn
 
 
-def make_gathering(settings: config.Config, report: Report) -> Gathering:
+def make_rules(settings: config.Privacy, report: Report) -> Rules:
+    """What the ignore files say."""
+
+    def tell(text: str) -> None:
+        report(ConfigError(text))
+
+    return Rules(settings.ignore_files, secret_files=settings.secret_files, report=tell)
+
+
+def make_gathering(settings: config.Config, rules: Rules, report: Report) -> Gathering:
     """What helps from other places, with an index for each workspace that is a folder of this machine."""
     warn = _warner(report)
 
@@ -93,7 +105,7 @@ def make_gathering(settings: config.Config, report: Report) -> Gathering:
             return None
         return Index(folder, folders.cache() / INDEXES, ignore_files=settings.privacy.ignore_files, warn=warn)
 
-    return Gathering(settings.context, make_index=make_index)
+    return Gathering(settings.context, make_index=make_index, judge=rules.judge)
 
 
 def make_recall(settings: config.Cache, report: Report) -> Recall:

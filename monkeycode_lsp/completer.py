@@ -16,18 +16,19 @@ import msgspec
 
 from monkeycode_lsp import candidates, clock, config, debounce, power
 from monkeycode_lsp.account import Account, why_empty
+from monkeycode_lsp.admission import Admission
 from monkeycode_lsp.context import surroundings
 from monkeycode_lsp.documents import Edited
 from monkeycode_lsp.domain import Ask, Origin, OutcomeKind, Snapshot, Suggestion, Trigger, Window
 from monkeycode_lsp.engines.base import Engine, Model
 from monkeycode_lsp.errors import ContextOverflowError, EngineBusyError, MonkeyCodeError, SupersededError
 from monkeycode_lsp.following import Following
-from monkeycode_lsp.gate import Gate
 from monkeycode_lsp.gathering import Gathering
 from monkeycode_lsp.generation import Generation
 from monkeycode_lsp.generations import Generations
 from monkeycode_lsp.look_ahead import LookAhead
 from monkeycode_lsp.observe.outcomes import Outcomes
+from monkeycode_lsp.privacy.rules import Rules
 from monkeycode_lsp.read_ahead import ReadAhead
 from monkeycode_lsp.readiness import Readiness
 from monkeycode_lsp.recall.agreement import rest
@@ -63,6 +64,7 @@ class Completer:
         outcomes: Outcomes,
         report: Callable[[MonkeyCodeError], None],
         gathering: Gathering | None = None,
+        rules: Rules | None = None,
         silence: Silence | None = None,
         read_s: float = READ_S,
         on_battery: Callable[[], bool] = power.on_battery,
@@ -74,7 +76,8 @@ class Completer:
         self._outcomes = outcomes
         self._report = report
         self.gathering = gathering or Gathering(settings.context)
-        self._gate = Gate(settings)
+        self.rules = rules
+        self._admission = Admission(settings, rules)
         self._shaping = Shaping(settings)
         self._silence = silence or Silence("off", History())
         self.screen = Screen(recall.showings, outcomes, self._silence)
@@ -118,7 +121,7 @@ class Completer:
 
     async def _complete(self, ask: Ask, claim: asyncio.Future[None], n_nuls: int, log: Account) -> list[Suggestion]:
         uri = ask.snapshot.uri
-        rule = self._gate.refuses(ask, n_nuls=n_nuls)
+        ask, rule = await self._admission.admitted(ask, n_nuls=n_nuls)
         if rule:
             self._generations.leave(uri)
             return log.nothing(OutcomeKind.GATED, rule)
@@ -126,7 +129,7 @@ class Completer:
         window = self._requesting.window(ask)
         log.saw(window)
         self._recall.showings.saw(uri, window)
-        rule = self._gate.declines(ask, window)
+        rule = self._admission.declines(ask, window)
         log.stages.end("gate")
         if rule:
             self._generations.leave(uri)
@@ -257,7 +260,9 @@ class Completer:
         after = msgspec.structs.replace(window, prefix=window.prefix + text)
         if not self._look_ahead.allows(model):
             self._rest(uri, window)
-        elif not self._gate.declines(ask, after) and self._recall.find(uri, self._requesting.scope(model, ask.snapshot), after) is None:
+        elif (
+            not self._admission.declines(ask, after) and self._recall.find(uri, self._requesting.scope(model, ask.snapshot), after) is None
+        ):
             self._generations.make_way()
             self._generations.expire(self._start(ask, after, model, background=True), self._look_ahead.left_s)
 
@@ -323,7 +328,7 @@ class Completer:
 
     def met(self, snapshot: Snapshot, *, n_nuls: int = 0) -> bool:
         """A document is open; whether it may be worked on, and quoted in others."""
-        may = not self._gate.refuses(Ask(snapshot), n_nuls=n_nuls)
+        may = not self._admission.refuses(Ask(snapshot), n_nuls=n_nuls)
         if may:
             self.gathering.opened(snapshot)
         return may
@@ -360,8 +365,10 @@ class Completer:
         scope = self._requesting.scope(self._readiness.model, before)
         self._recall.learn(scope, before.uri, before.language, before.lines)
 
-    def saved(self, workspace: str, path: Path) -> None:
+    def saved(self, uri: str, workspace: str, path: Path) -> None:
         """A file was written, by the editor or another program."""
+        if self._admission.file_written(uri):
+            self.gathering.forget()
         self.gathering.saved(workspace, [path])
 
     def closed(self, uri: str) -> None:
@@ -395,6 +402,8 @@ class Completer:
             await self._recall.aclose()
         if successor is None or successor.gathering is not self.gathering:
             await self.gathering.aclose()
+        if self.rules is not None and (successor is None or successor.rules is not self.rules):
+            await self.rules.aclose()
         if close_engine:
             await self._turn.aclose()  # a loser may still be about to ask it
             await self._engine.aclose()

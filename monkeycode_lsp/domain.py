@@ -76,6 +76,8 @@ class Ask(msgspec.Struct, frozen=True):
     """What the editor has already waited since the last edit; None if nothing was edited."""
     inserted: str = ""
     """What the last edit put in, LF only; empty if it only took away."""
+    stays_here: bool = False
+    """Whether the document's text must not leave this machine."""
 
 
 class Window(msgspec.Struct, frozen=True):
@@ -278,6 +280,8 @@ class Fate(enum.Enum):
     """The user said no, or took it back."""
     IGNORED = "ignored"
     """The user did something else."""
+    BRIEF = "brief"
+    """It was gone before anybody could have read it."""
     CONTINUED = "continued"
     """It is the rest of what an earlier ask showed, which has the fate."""
 

@@ -14,6 +14,7 @@ from contextlib import aclosing
 import msgspec
 
 from monkeycode_lsp import config, prompt
+from monkeycode_lsp.context import healing
 from monkeycode_lsp.context import window as windows
 from monkeycode_lsp.domain import Priority, Prompt, Snapshot, Window
 from monkeycode_lsp.engines.base import Engine, Model
@@ -64,6 +65,8 @@ class ReadAhead:
         if window is None or not model.takes_background or not self._settings.look_ahead.read:
             return
         family = prompt.by_setting(self._settings.template, model.family)
+        if model.heals:  # the ask that comes will leave out the same
+            window = msgspec.structs.replace(window, prefix=healing.split(window.prefix)[0])
         rendered = prompt.render(window, (), family, max_tokens=0, priority=Priority.WARM_UP, session=uri)
         self._uri = uri
         self._task = asyncio.create_task(self._read(rendered))

@@ -39,6 +39,7 @@ class Requesting:
             around=surroundings.of(snapshot, self.window(ask) if background else window),
             draft=self._near.draft(self.scope(model, snapshot).own, window) if self.uses_drafts(model) else "",
             background=background,
+            stays_here=ask.stays_here,
         )
 
     def scope(self, model: Model, snapshot: Snapshot) -> Scope:

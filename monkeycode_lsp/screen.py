@@ -7,13 +7,15 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from monkeycode_lsp import clock
-from monkeycode_lsp.domain import Snapshot, Suggestion, Window
+from monkeycode_lsp.domain import Fate, Snapshot, Suggestion, Window
 from monkeycode_lsp.observe.fates import Fates, Told
 from monkeycode_lsp.observe.outcomes import Outcomes
 from monkeycode_lsp.observe.retention import Retention
 from monkeycode_lsp.recall.showings import Showings
 from monkeycode_lsp.silence.judge import Silence, Verdict
 
+READ_S = 0.4
+"""What is on the screen for a shorter time was not read."""
 _KNOWN = 256
 """Asks of which the document is remembered."""
 
@@ -23,6 +25,7 @@ class _Shown(msgspec.Struct, frozen=True):
 
     uri: str
     verdict: Verdict
+    at: float
 
 
 class Screen:
@@ -41,7 +44,7 @@ class Screen:
     def shows(self, ask_id: int, snapshot: Snapshot, window: Window, text: str, verdict: Verdict) -> None:
         """The ask is answered with `text`."""
         self._showings.shown(snapshot, window, text)
-        self._shown[ask_id] = _Shown(snapshot.uri, verdict)
+        self._shown[ask_id] = _Shown(snapshot.uri, verdict, clock.now())
         if len(self._shown) > _KNOWN:
             del self._shown[next(iter(self._shown))]
         self._tell(self._fates.shown(ask_id, snapshot, text))
@@ -83,10 +86,13 @@ class Screen:
 
     def _tell(self, told: Iterable[Told]) -> None:
         for one in told:
-            self._outcomes.fated(one.ask_id, one.fate, len(one.taken))
             shown = self._shown.get(one.ask_id)
+            fate = one.fate
+            if fate is Fate.IGNORED and shown is not None and clock.now() - shown.at < READ_S:
+                fate = Fate.BRIEF  # he was typing
+            self._outcomes.fated(one.ask_id, fate, len(one.taken))
             if shown is not None:
-                self._silence.learn(shown.verdict, one.fate, one.share)
+                self._silence.learn(shown.verdict, fate, one.share)
             if one.place is not None and one.taken:
                 self._retention.watch(one.ask_id, one.uri, one.place, one.taken, clock.now())
 

@@ -253,7 +253,7 @@ class Server:
         for uri in map(normal, uris):
             path = file_path(uri)
             if path is not None:
-                self._completer.saved(self._documents.workspace_of(uri), path)
+                self._completer.saved(uri, self._documents.workspace_of(uri), path)
 
     def _close(self, uri: str) -> None:
         self._documents.close(uri)

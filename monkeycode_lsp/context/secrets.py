@@ -27,7 +27,9 @@ SECRET_FILES = (
     "*.dump", "*.dmp", "dump.sql", "*[-_.]dump.sql", "*.sql.bak",  # a database's content
     "monkeycode.toml", ".monkeycode.toml",
 )  # fmt: skip
-SECRET_FOLDERS = frozenset({".ssh", ".gnupg", ".aws", ".azure", ".kube", ".oci", ".aliyun", ".password-store", ".keychain", "private-keys-v1.d"})
+SECRET_FOLDERS = frozenset(
+    {".ssh", ".gnupg", ".aws", ".azure", ".kube", ".oci", ".aliyun", ".password-store", ".keychain", "private-keys-v1.d"}
+)
 _FILES_IN = frozenset({".docker/config.json", ".cargo/credentials.toml", "gh/hosts.yml", ".m2/settings.xml", ".m2/settings-security.xml", ".config/hub", ".bundle/config"})  # fmt: skip
 """Names that tell only together with their folder's."""
 _TELLING_FOLDERS = frozenset({"gcloud", "keyrings", "secrets", ".secrets", "credentials", ".credentials"})

@@ -97,7 +97,9 @@ def _compiled() -> tuple[re.Pattern[str], dict[str, list[tuple[re.Pattern[str], 
             for spelling in spellings:
                 pattern = re.compile(whole, re.IGNORECASE if shape.any_case else 0)
                 rules.setdefault(spelling, []).append((pattern, shape.judged))
-    return re.compile(_any_of(sorted(rules))), rules
+    # The longest word that stands there is found; the rules of those that it begins with count as well.
+    every = {word: [rule for n in range(len(word), 0, -1) for rule in rules.get(word[:n], ())] for word in rules}
+    return re.compile(_any_of(sorted(rules))), every
 
 
 def _any_of(words: Sequence[str]) -> str:

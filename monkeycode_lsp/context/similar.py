@@ -17,23 +17,24 @@ from monkeycode_lsp.context.place import Place
 from monkeycode_lsp.domain import Snippet, Window
 from monkeycode_lsp.text import lf
 
-STEP_LINES = 15
-CHUNK_STEPS = 4
-"""A chunk has so many steps: 60 lines, the next one begins 15 lines below."""
+STEP_LINES = 10
+CHUNK_STEPS = 2
+"""A chunk has so many steps: 20 lines, the next one begins 10 lines below.  Larger ones are found as well, but of the
+budget's few hundred tokens there is room for one only, and half of that is about something else."""
 MOST_LINES = 3_000
 """Of one document: those around the place that was visited last."""
 LONGEST_LINE = 400
 """A chunk with a longer line is data, and is not quoted."""
 MOST_DOCUMENTS = 40
-BEFORE_LINES = 60
-AFTER_LINES = 15
+BEFORE_LINES = 30
+AFTER_LINES = 10
 """What a query is made of."""
 _BUDGET = 12_000
 """Entries that one query looks at."""
 _LEAST = 0.12
 _LEAST_FOREIGN = 0.4
 """A chunk of another language must be much alike."""
-_SIZE_MATTERS = 0.4
+_SIZE_MATTERS = 0.5
 
 _SAME = {
     "javascriptreact": "javascript",
@@ -111,7 +112,7 @@ def query(window: Window) -> frozenset[str]:
     return words.words("\n".join((*before, *after)))
 
 
-def find(wanted: frozenset[str], documents: Iterable[Chunked], place: Place, *, most: int = 4) -> list[Snippet]:
+def find(wanted: frozenset[str], documents: Iterable[Chunked], place: Place, *, most: int = 8) -> list[Snippet]:
     """The chunks most alike, best first; what the window shows is not among them, nor do two of them overlap."""
     candidates = list(documents)[:MOST_DOCUMENTS]
     weights = _weights(wanted, candidates)
@@ -128,7 +129,7 @@ def find(wanted: frozenset[str], documents: Iterable[Chunked], place: Place, *, 
             score = total / whole / (1 - _SIZE_MATTERS + _SIZE_MATTERS * document.sizes[index] / average)
             if score >= (_LEAST_FOREIGN if is_foreign else _LEAST):
                 scored.append((score * 0.5 if is_foreign else score, -at, -index))
-    return _best(heapq.nlargest(8 * most, scored), candidates, place, most)
+    return _best(heapq.nlargest(4 * most, scored), candidates, place, most)
 
 
 def _weights(wanted: frozenset[str], documents: Sequence[Chunked]) -> dict[str, float]:

@@ -19,7 +19,7 @@ ALIKE = 0.9
 """Two snippets with more in common are one."""
 SHOWN = 0.5
 """A snippet of which the window shows a larger share is in it."""
-LARGEST_SHARE = {"definition": 0.5, "own": 0.4, "edit": 0.3, "similar": 0.6}
+LARGEST_SHARE = {"definition": 0.5, "own": 0.4, "edit": 0.3, "similar": 0.4}
 """Of the budget, for one snippet."""
 LEAST_TOKENS = 8
 _LEAST_TOKENS = {"definition": LEAST_TOKENS, "own": LEAST_TOKENS, "edit": 12, "similar": 48}

@@ -37,7 +37,14 @@ _PIECES_PER_TOKEN = {
 }  # fmt: skip
 """Measured with the default model's tokenizer over system libraries and packages, 100 lines of up to 120 files each:
 `python -m monkeycode_lsp.bench.token_rates`.  What is not listed takes the mean of all, 1.04."""
-_ALIKE = {"javascriptreact": "javascript", "typescriptreact": "typescript", "objective-c": "c", "objective-cpp": "cpp", "cuda": "cuda-cpp", "vim": "viml"}
+_ALIKE = {
+    "javascriptreact": "javascript",
+    "typescriptreact": "typescript",
+    "objective-c": "c",
+    "objective-cpp": "cpp",
+    "cuda": "cuda-cpp",
+    "vim": "viml",
+}
 
 
 @lru_cache(maxsize=256)

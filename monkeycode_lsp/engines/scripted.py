@@ -51,7 +51,8 @@ class ScriptedEngine:
 
     async def ready(self) -> Model:
         family = prompt.by_name(self._family)
-        return Model(name="scripted", family=family, fingerprint=self._fingerprint, context_tokens=8192, is_here=True)
+        tells = any(answer.logprob is not None for answer in self._answers)
+        return Model("scripted", family, self._fingerprint, context_tokens=8192, is_here=True, tells_confidence=tells)
 
     async def stream(self, prompt: Prompt) -> AsyncGenerator[Chunk, None]:  # noqa: A002, RUF100 - the protocol's name
         answer = self._answers[min(len(self.prompts), len(self._answers) - 1)]

@@ -13,6 +13,7 @@ import msgspec
 
 from monkeycode_lsp.context import comments
 from monkeycode_lsp.domain import Window
+from monkeycode_lsp.syntax import faults
 
 _OPENER = {")": "(", "]": "[", "}": "{"}
 _STRINGS = (
@@ -22,10 +23,11 @@ _STRINGS = (
 _LOOSE = frozenset({"markdown", "plaintext", "latex", "tex", "restructuredtext", "git-commit", "shellscript", "bash", "sh", "zsh", "fish"})
 """Languages that use closing brackets by themselves: `1) first`, `case a)`."""
 _BRACED = frozenset({"go", "c", "cpp", "java", "javascript", "typescript", "javascriptreact", "typescriptreact", "rust", "csharp", "php"})
+_MOST_PARSED = 12_000
 _ROUND = frozenset("()[]")
 _DOCSTRINGS = ('"""', "'''")
 _MOST = 4
-_LINES_TO_COMMENT = 4
+_LINES_TO_COMMENT = 5
 
 
 def _scanner(mark: str) -> re.Pattern[str]:
@@ -176,14 +178,33 @@ def extra_closer(text: str, window: Window, *, whole: bool) -> int | None:
         if whole and text[offset] == "}" and _is_beside(text, offset, window):
             return len(text[:offset].rstrip())
         # What follows may be half a statement: first the closer itself is judged, then the whole.
+        if not rest and not window.whole_prefix and _OPENER[text[offset]] not in _opened_above(window):
+            continue  # What it closes may stand above the window.
         n_without = n_faults(text[:offset], window)
         if n_without >= n_faults(text[: offset + 1], window) or _in_open_string(text[:offset], window.language):
             continue
         if whole:
             n_all = n_faults(text, window) if n_all is None else n_all
         if n_all is None or n_without < n_all:
-            return offset
+            return None if whole and _is_understood(text, offset, window) else offset
     return None
+
+
+def _opened_above(window: Window) -> str:
+    head = window.prefix.rfind("\n") + 1
+    above = _piece(window.prefix[:head], window.language, curly=True)
+    return balance(window.prefix[head:], window.language, opened=above.unclosed).unclosed if above is not None else "([{"
+
+
+def _is_understood(text: str, offset: int, window: Window) -> bool:
+    """Whether the grammar, where one is at hand, has no fault to find with the closer: quotes and patterns mislead those who count."""
+    if not window.whole_prefix or not window.whole_suffix or len(window.prefix) + len(window.suffix) > _MOST_PARSED:
+        return False
+    n_with = faults.count(window.prefix + text + window.suffix, window.language)
+    if n_with is None:
+        return False
+    n_without = faults.count(window.prefix + text[:offset] + window.suffix, window.language) or 0
+    return n_with < n_without or n_with == n_without == 0
 
 
 def _is_beside(text: str, offset: int, window: Window) -> bool:

@@ -9,6 +9,7 @@ from monkeycode_lsp.domain import Window
 
 _TELLING = re.compile(r"[A-Za-z_].*[\s=.(]")
 _LAST_WORD = re.compile(r"(?:\A|\s)([^\W\d_]{2,}) \Z")
+_SAYS_MORE = re.compile(r"\w\W+\w|\w\(")
 _PROSE = frozenset({"markdown", "plaintext", "latex", "tex", "restructuredtext", "asciidoc", "git-commit"})
 _OPENS = re.compile(r"(?:[:{]|=>|->|\bdo|\bthen)\s*\Z")
 
@@ -30,7 +31,8 @@ def without_line_above(text: str, window: Window) -> str:
     if window.line_before.strip():
         return text
     above = last_line_above(window).strip()
-    if not _OPENS.search(above) or not any(char.isalnum() for char in above):
+    # `try:` may stand in `try:`.
+    if not _OPENS.search(above) or not _SAYS_MORE.search(above):
         return text
     first, _, rest = text.lstrip("\n").partition("\n")
     return rest if first.strip() == above else text

@@ -21,6 +21,8 @@ _COMMON = re.compile(
     re.IGNORECASE,
 )
 """Lines of which a file holds many."""
+_CONDITIONAL = re.compile(r"\s*#\s*(?:endif|else)\b")
+"""Of the preprocessor; their indentation comes after the mark."""
 _LEAVES = re.compile(r"\s*(?:return|break|continue|raise|throw|goto)\b")
 _INK = re.compile(r"[\s;,]+")
 
@@ -109,4 +111,5 @@ def unless_said_below(text: str, window: Window) -> str:
         return text
     said = [_INK.sub("", line) for line in lines]
     is_same = said == [_INK.sub("", line) for line in follow[: len(said)]]
-    return "" if is_same and sum(len(line) for line in said) >= _TELLING and not _stands_above(follow[0], window) else text
+    is_chance = _CONDITIONAL.match(follow[0]) is not None or _stands_above(follow[0], window)
+    return "" if is_same and sum(len(line) for line in said) >= _TELLING and not is_chance else text

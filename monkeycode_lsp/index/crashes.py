@@ -35,6 +35,9 @@ class Note:
         """Nothing is."""
         self._write(b"")
 
+    def close(self) -> None:
+        os.close(self._descriptor)
+
     def _write(self, data: bytes) -> None:
         padded = data.ljust(self._n_bytes)  # in one call, so that what was longer is never seen half overwritten
         self._n_bytes = len(data)

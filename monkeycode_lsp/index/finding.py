@@ -141,8 +141,7 @@ class Finder:
         self._db = self._file = None
 
     def _connection(self) -> sqlite3.Connection | None:
-        """To the file that has the name now; None: there is none yet."""
-        self._until = time.monotonic() + self._longest_s
+        """To the file that has the name now, for one question; None: there is none yet."""
         try:
             found = self._path.lstat()
         except OSError:
@@ -156,6 +155,7 @@ class Finder:
             db.execute("PRAGMA query_only = 1")
             db.execute("PRAGMA cache_size = -4096")
             db.set_progress_handler(lambda: time.monotonic() > self._until + self._longest_s, _STEPS)
+        self._until = time.monotonic() + self._longest_s  # not before: it takes longer to open it than to ask it
         if self._db is not None and self._db.execute("PRAGMA user_version").fetchone()[0] != store.VERSION:
             return None  # it is just being made, or by another version
         return self._db

@@ -20,7 +20,7 @@ from monkeycode_lsp.symbols.model import Import, Symbol
 
 VERSION = 1
 """Of the tables and of what is put into them: another one is begun anew."""
-_LOCK_S = 5.0
+_LOCK_S = 2.0
 _MOST_SYMBOLS = 5_000
 """Of one file."""
 
@@ -69,18 +69,23 @@ class Entry(msgspec.Struct, frozen=True):
     imports: Sequence[Import] = ()
 
 
-class Store:
-    """Raises `sqlite3.Error` and `OSError`.  Changes are kept by `commit` only."""
+class GoneError(Exception):
+    """The database was deleted, or another put in its place."""
 
-    # The mutable state is the connection, set by `open`, and whether it holds changes (SQLite's).
+
+class Store:
+    """Raises `sqlite3.Error`, `OSError` and `GoneError`.  Changes are kept by `commit` only."""
+
+    # The mutable state is the connection and which file it is to, set by `open`, and whether it holds changes (SQLite's).
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._db: sqlite3.Connection
+        self._file: os.stat_result
 
     def open(self, about: dict[str, str]) -> None:
         """Create what is missing; what was written for another workspace, or by another version, is begun anew."""
-        touch(self._path)
+        self._file = touch(self._path)
         self._db = sqlite3.connect(self._path, timeout=_LOCK_S, isolation_level=None)
         try:
             self._db.execute("PRAGMA journal_mode = WAL")
@@ -161,7 +166,17 @@ class Store:
 
     def _begin(self) -> None:
         if not self._db.in_transaction:
+            self._check()
             self._db.execute("BEGIN IMMEDIATE")
+
+    def _check(self) -> None:
+        """SQLite goes on with a file that no longer has a name.  Raises `GoneError`."""
+        try:
+            is_ours = os.path.samestat(self._path.lstat(), self._file)
+        except FileNotFoundError:
+            is_ours = False
+        if not is_ours:
+            raise GoneError
 
     def _about(self) -> dict[str, str]:
         return dict(self._db.execute("SELECT name, value FROM about").fetchall())
@@ -203,9 +218,13 @@ def own(folder: Path) -> None:
             folder.chmod(0o700)
 
 
-def touch(path: Path) -> None:
+def touch(path: Path) -> os.stat_result:
     """Create the file for this user only unless it is there, so that nothing else chooses its mode."""
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600))
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
+    try:
+        return os.fstat(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 class Lock:
@@ -222,6 +241,10 @@ class Lock:
         except (BlockingIOError, PermissionError):
             return False
         return True
+
+    def release(self) -> None:
+        """Let others have it."""
+        os.close(self._descriptor)
 
     def wait(self) -> None:
         """Take it, as soon as nobody has it."""

@@ -24,7 +24,7 @@ import msgspec
 from monkeycode_lsp.index import store, trouble, wire
 from monkeycode_lsp.index.crashes import Note
 from monkeycode_lsp.index.indexer import Indexer
-from monkeycode_lsp.index.store import Lock, Store
+from monkeycode_lsp.index.store import GoneError, Lock, Store
 from monkeycode_lsp.index.trouble import Trouble
 from monkeycode_lsp.index.watcher import Watcher
 
@@ -120,6 +120,8 @@ class Worker:
                 self._keep(self._opened())
             except (sqlite3.Error, OSError) as exc:
                 self._mend(exc)
+            except GoneError:
+                self._let_go()
 
     def _opened(self) -> Indexer:
         store.own(self._path.parent)
@@ -214,6 +216,17 @@ class Worker:
                 return
         self._say(wire.State("off", why=kind.value))
         time.sleep(_TROUBLE_S)
+
+    def _let_go(self) -> None:
+        """The folder was emptied while in use: begin as at the start."""
+        if self._store is not None:
+            self._store.close()
+        if self._note is not None:
+            self._note.close()
+        if self._lock is not None:
+            self._lock.release()
+        self._store = self._note = self._lock = None
+        time.sleep(_AGAIN_S)  # whoever deletes has time to end
 
     def _tell(self, indexer: Indexer, state: Literal["indexing", "ready"]) -> None:
         if self._store is None:

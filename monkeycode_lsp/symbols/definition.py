@@ -58,6 +58,11 @@ def define(node: Node, names: tuple[str, ...], role: Role, kind: Kind, *, body: 
     )
 
 
+def first_of(node: Node | None) -> Node | None:
+    """The first child that is more than a token."""
+    return node.named_children[0] if node is not None and node.named_child_count else None
+
+
 def text_of(node: Node, source: bytes) -> str:
     """The beginning of what `node` covers, as long as a name may be."""
     return source[node.start_byte : min(node.end_byte, node.start_byte + _MAX_NAME)].decode("utf-8", errors="ignore")

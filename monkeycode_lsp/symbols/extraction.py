@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -22,6 +22,8 @@ MAX_SOURCE = 1_000_000
 
 MAX_SYMBOLS = 4_000
 _MAX_ADDED = 20
+_LOST, _MAX_LOST = 20, 50
+"""Bytes of a place, from which on it is worth another look; and how many of them."""
 
 
 class _Placed(msgspec.Struct, frozen=True):
@@ -45,11 +47,20 @@ def extract(text: str, language: str) -> list[Symbol]:
     placed = _placed(tree.root_node, shape, source)
     added = _added(placed, shape, source)
     symbols = [symbol for one in placed for symbol in _symbols(one, shape, source, added)]
-    if tree.root_node.type == "ERROR":  # the grammar is lost as a whole; what it has made out may be in the wrong place
-        known = {symbol.name for symbol in symbols}
-        symbols.extend(symbol for symbol in plain.extract(text, language) if symbol.name not in known)
+    if tree.root_node.has_error:
+        symbols.extend(_missed(tree.root_node, text, language, {symbol.name for symbol in symbols}))
     symbols.sort(key=lambda symbol: symbol.start_line)
     return symbols[:MAX_SYMBOLS]
+
+
+def _missed(root: Node, text: str, language: str, known: set[str]) -> list[Symbol]:
+    """What the look of lines tells of where the grammar is lost at the top of the file."""
+    lost = [root] if root.type == "ERROR" else [child for child in root.children if child.is_error]
+    rows = [(node.start_point.row, node.end_point.row) for node in lost if node.end_byte - node.start_byte > _LOST]
+    if not rows:
+        return []
+    found = [symbol for symbol in plain.extract(text, language) if symbol.name not in known]
+    return [symbol for symbol in found if any(first <= symbol.start_line <= last for first, last in rows[:_MAX_LOST])]
 
 
 def _placed(root: Node, shape: Shape, source: bytes) -> list[_Placed]:
@@ -58,7 +69,7 @@ def _placed(root: Node, shape: Shape, source: bytes) -> list[_Placed]:
     waiting: list[tuple[Sequence[Definition], str, bool]] = [(walk.members(root, shape, source), "", False)]
     while waiting and len(placed) < MAX_SYMBOLS:
         definitions, container, is_member = waiting.pop()
-        for found in definitions:
+        for found in definitions[: MAX_SYMBOLS - len(placed)]:
             inside: Sequence[Definition] = ()
             if found.role in {"class", "addition"} and found.body is not None:
                 inside = walk.members(found.body, shape, source)
@@ -67,21 +78,21 @@ def _placed(root: Node, shape: Shape, source: bytes) -> list[_Placed]:
     return placed
 
 
-def _added(placed: Sequence[_Placed], shape: Shape, source: bytes) -> Mapping[str, Sequence[tuple[str, str]]]:
+def _added(placed: Sequence[_Placed], shape: Shape, source: bytes) -> dict[str, Sequence[tuple[str, str]]]:
     """By class: names and signatures of methods that stand outside it: Go's receivers, Rust's `impl`, Swift's extensions."""
     added: dict[str, list[tuple[str, str]]] = defaultdict(list)
     for one in placed:
         found = one.definition
-        if found.role == "addition" and one.inside:
+        if found.role == "addition" and one.inside and len(added[found.names[0]]) < _MAX_ADDED:
             header = outline.brief(found, shape, source)[-1].removesuffix(shape.elided)
             briefs = [f"    {line}" for member in one.inside for line in outline.brief(member, shape, source)]
             added[found.names[0]].append(("", "\n".join([f"{header} {{", *briefs[:_MAX_ADDED], "}"])))
         elif found.container and found.role == "function" and len(added[found.container]) < _MAX_ADDED:
             added[found.container].append((found.names[0], "\n".join(outline.brief(found, shape, source))))
-    return added
+    return dict(added)
 
 
-def _symbols(one: _Placed, shape: Shape, source: bytes, added: Mapping[str, Sequence[tuple[str, str]]]) -> list[Symbol]:
+def _symbols(one: _Placed, shape: Shape, source: bytes, added: dict[str, Sequence[tuple[str, str]]]) -> list[Symbol]:
     found = one.definition
     if found.role in {"field", "item", "addition"} or (found.role == "value" and one.is_member):
         return []
@@ -92,7 +103,7 @@ def _symbols(one: _Placed, shape: Shape, source: bytes, added: Mapping[str, Sequ
             container=one.container,
             start_line=found.node.start_point.row,
             end_line=last_row(found.node),
-            text=_text(one, shape, source, [] if one.is_member else added.get(name, [])),
+            text=_text(one, shape, source, () if one.is_member else added.pop(name, ())),
         )
         for name in found.names
     ]

@@ -20,6 +20,7 @@ _MIN_NAME, _MAX_NAME = 3, 80
 _STRING = re.compile(r"\"(?:\\.|[^\"\\\n])*+\"|'(?:\\.|[^'\\\n])*+'")
 _HASH = frozenset({"python", "ruby", "shellscript", "bash", "yaml", "toml", "r", "perl", "elixir", "julia", "makefile", "dockerfile"})
 _COMMENT = {True: re.compile(r"(?m)(?:^|(?<=\s))#.*+$"), False: re.compile(r"(?m)//.*+$|^\s*+(?:/?\*|--).*+$")}
+_PARAMETERS = re.compile(r"\b(?:def|func|fn|fun|function|lambda)\b[^(\n]{0,100}\((?P<all>[^()]{0,600})")
 _CALLEE = re.compile(r"[^\W\d][\w$]*+(?:(?:\.|::|->|\?\.)[^\W\d][\w$]*+)*+\Z")
 _WORD = re.compile(r"[^\W\d][\w$]*+")
 _BOUND = re.compile(
@@ -127,7 +128,11 @@ def _weigh(weights: dict[str, float], line: str, weight: float, known: dict[str,
 
 def _bound(above: str) -> set[str]:
     """Names that the text itself defines."""
-    return {name for found in _BOUND.findall(above) for name in found if name}
+    bound = {name for found in _BOUND.findall(above) for name in found if name}
+    for found in _PARAMETERS.finditer(above):
+        for parameter in found["all"].split(","):
+            bound.update(name for name in _WORD.findall(parameter)[:2] if name not in NOISE and not name[0].isupper())
+    return bound
 
 
 def _chosen(names: Iterable[str], bound: set[str], typed: str) -> list[str]:

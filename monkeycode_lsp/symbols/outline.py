@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from monkeycode_lsp.symbols import quoting
-from monkeycode_lsp.symbols.definition import Definition
+from monkeycode_lsp.symbols.definition import Definition, first_of
 from monkeycode_lsp.symbols.model import MAX_LINES, MAX_TEXT
 from monkeycode_lsp.symbols.shapes import Shape
 from monkeycode_lsp.symbols.walk import summary
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
 
 SHORT_LINES, SHORT_TEXT = 8, 500
 """What is not longer is quoted whole."""
@@ -196,9 +192,9 @@ def _elided(opening: bytes, header: str) -> str:
 
 def _docstring(found: Definition, source: bytes) -> str:
     """Of Python: the first line of the string that the body begins with."""
-    first: Node | None = found.body.named_child(0) if found.body is not None else None
+    first = first_of(found.body)
     if first is not None and first.type == "expression_statement":
-        first = first.named_child(0)
+        first = first_of(first)
     return (
         summary(quoting.text(source, first.start_byte, first.end_byte).lstrip("rRuUbBfF"))
         if first is not None and first.type == "string"

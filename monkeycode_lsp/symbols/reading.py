@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from monkeycode_lsp.symbols.definition import Definition, define, last_name_of, name_of, text_of
+from monkeycode_lsp.symbols.definition import Definition, define, first_of, last_name_of, name_of, text_of
 from monkeycode_lsp.symbols.model import Kind
 
 if TYPE_CHECKING:
@@ -82,11 +82,18 @@ def member_assignment(node: Node, source: bytes) -> Definition | None:
     left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
     if left is None or left.type != "member_expression":
         return None
+    if right is not None and right.type == "object":  # `module.exports = { f() { … } }`
+        return define(node, (_owner(left, source) or "exports",), "addition", "module", body=right)
     found = _valued(node, last_name_of(left, source), right)
     if found.role == "value":
         return None
-    owners = [part for part in text_of(left, source).split(".")[:-1] if part not in _NO_CONTAINER]
-    return msgspec.structs.replace(found, container=owners[-1] if owners and owners[-1].isidentifier() else "")
+    return msgspec.structs.replace(found, container=_owner(left.child_by_field_name("object"), source))
+
+
+def _owner(node: Node | None, source: bytes) -> str:
+    """`A` of `A.prototype`; empty for `module.exports` and the like."""
+    parts = [part for part in text_of(node, source).split(".") if part not in _NO_CONTAINER] if node is not None else []
+    return parts[-1] if parts and parts[-1].isidentifier() else ""
 
 
 def pair(node: Node, source: bytes) -> Definition | None:
@@ -160,9 +167,8 @@ def lua_function(node: Node, source: bytes) -> Definition | None:
 
 def lua_assignment(node: Node, source: bytes) -> Definition | None:
     """`X = 1`, `M.f = function() … end`."""
-    left, right = (node.named_child(0), node.named_child(1)) if node.named_child_count == 2 else (None, None)  # noqa: PLR2004 - two sides
-    target = left.named_child(0) if left is not None else None
-    value = right.named_child(0) if right is not None else None
+    sides = node.named_children
+    target, value = (first_of(sides[0]), first_of(sides[-1])) if len(sides) > 1 else (None, None)
     if target is None or value is None:
         return None
     if value.type == "function_definition":
@@ -176,7 +182,7 @@ def _lua_named(node: Node, name: Node | None, source: bytes, body: Node | None) 
 
 
 def php_constant(node: Node, source: bytes) -> Definition | None:
-    return define(node, (name_of(node.named_child(0), source),), "value", "constant")
+    return define(node, (name_of(first_of(node), source),), "value", "constant")
 
 
 def bash_variable(node: Node, source: bytes) -> Definition | None:
@@ -244,7 +250,7 @@ def _c_name(declarator: Node | None, source: bytes) -> tuple[str, str, bool]:
             container = name_of(node.child_by_field_name("scope"), source) or container
             node = node.child_by_field_name("name")
         elif node.type.endswith("_declarator"):
-            node = node.child_by_field_name("declarator") or node.named_child(0)
+            node = node.child_by_field_name("declarator") or first_of(node)
         elif node.type in {"operator_name", "destructor_name"}:
             return text_of(node, source), container, calls
         else:

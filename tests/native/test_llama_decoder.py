@@ -141,6 +141,42 @@ def test_the_rest_of_a_word_is_said_where_its_beginning_was_cut_off(loaded):
     assert text.startswith("nt(")
 
 
+def test_the_beginning_of_a_word_says_little_of_the_confidence(loaded):
+    text = "import os\n\nfor name in os.listdir('.'):\n    "
+    loaded.begin("job", Generate(2, (Plain(text),), heal="pri", max_tokens=1), never)
+    events = []
+    while loaded.busy:
+        events += [step.event for step in loaded.step(lambda priority: False)]
+    assert (events[0].text, events[0].n_tokens) == ("nt", 1)
+    assert events[0].logprob > -0.7  # among all tokens that begin so
+
+
+def test_while_a_word_is_typed_nothing_is_read_anew(loaded):
+    before, after = "def total(values):\n    result = 0\n    for value in ", ":\n        result += value\n    return result\n" * 5
+    done = []
+    for typed in ("v", "va", "val"):
+        segments = (
+            Control("<|fim_prefix|>"),
+            Plain(before.rstrip(" ")),
+            Control("<|fim_suffix|>"),
+            Plain(after),
+            Control("<|fim_middle|>"),
+        )
+        done.append(answer(loaded, segments, heal=" " + typed, max_tokens=6)[1])
+    assert done[0].read > 40
+    assert [one.read for one in done[1:]] == [1, 1]
+
+
+def test_it_counts_tokens_beside_its_work(loaded):
+    texts = ("def total(values: list[int]) -> int:\n", "", "\ud800", "汉字")
+    assert loaded.count(texts)[:2] == [10, 0]
+    assert all(loaded.count(texts)[2:])
+
+
+def test_a_decoder_without_a_model_counts_nothing(options):
+    assert LlamaDecoder(options).count(("x",)) == []
+
+
 def test_it_counts_what_it_does(loaded):
     before = loaded.totals
     answer(loaded, FIM, stop=("\n",))

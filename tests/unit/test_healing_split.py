@@ -12,9 +12,11 @@ from monkeycode_lsp.context import healing
 @pytest.mark.parametrize(
     ("prefix", "heal"),
     [
-        ("for x in y:\n    pri", "pri"),
+        ("for x in y:\n    pri", " pri"),
         ("x = ", " "),
-        ("x = foo", "foo"),
+        ("x = foo", " foo"),
+        ("x =\tfoo", "\tfoo"),
+        ("f(foo", "foo"),
         ("def f():\n    ", "    "),
         ("def f():\n\t\t", "\t\t"),
         ("os.", ""),
@@ -26,12 +28,13 @@ from monkeycode_lsp.context import healing
         ("x = 1234", ""),  # digits are tokens of their own
         ("x = 0x1f", ""),
         ("x1", ""),
+        (" x1", ""),
         ("a.x1", "x1"),
-        ("# größe", "größe"),
-        ("// результ", "результ"),
+        ("# größe", " größe"),
+        ("// результ", " результ"),
         ("# 这个函数", ""),
         ("# 这个func", "func"),
-        ("a " + "b" * 32, "b" * 32),
+        ("a " + "b" * 32, " " + "b" * 32),
         ("a " + "b" * 33, ""),
         ("a" + " " * 33, ""),
         ("x = '\ud800", ""),
@@ -55,4 +58,4 @@ def test_the_prompt_stays_the_same_while_a_word_is_typed_and_is_continued_after_
     before = "import os\n"
     sent = [healing.split(before + typed[:n])[0] for n in range(len(typed))]
     assert all(later.startswith(earlier) for earlier, later in itertools.pairwise(sent))
-    assert len(set(sent)) <= 9
+    assert len(set(sent)) <= 6

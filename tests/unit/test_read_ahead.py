@@ -43,6 +43,15 @@ async def test_a_small_document_is_read_whole_and_nobody_waits_for_it():
     assert Plain("import os\n\nx = 1\n") in read.segments
 
 
+async def test_the_half_word_that_the_ask_will_leave_out_is_not_read():
+    engine = Engine([""])
+    ahead = ReadAhead(engine, config.Config(), rest_s=0)
+    heals = msgspec.structs.replace(await model(engine), heals=True)
+    ahead.opened(opened("import os\n\nos.pa"), heals, scale=1)
+    await until(lambda: engine.prompts)
+    assert Plain("import os\n\nos.") in engine.prompts[0].segments
+
+
 async def test_of_many_documents_opened_at_once_the_last_is_read():
     engine = Engine([""])
     ahead = ReadAhead(engine, config.Config(), rest_s=0)

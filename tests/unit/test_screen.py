@@ -7,7 +7,7 @@ import pytest
 from monkeycode_lsp.domain import Fate, Outcome, OutcomeKind, Suggestion
 from monkeycode_lsp.observe.outcomes import Outcomes
 from monkeycode_lsp.recall.showings import Showings
-from monkeycode_lsp.screen import Screen
+from monkeycode_lsp.screen import READ_S, Screen
 from monkeycode_lsp.silence.history import History
 from monkeycode_lsp.silence.judge import Silence, Verdict
 from tests.unit.places import URI, at, snapshot
@@ -83,9 +83,19 @@ async def test_what_never_came_to_the_screen_teaches_nothing():
 @on_virtual_time
 async def test_a_document_that_is_closed_has_its_fate():
     window = Window().shows("x = ‸", "hello")
+    await asyncio.sleep(READ_S)
     window.screen.closed(URI)
     assert window.fates() == [("ignored", 0, False)]
     assert window.learnt() == (0.0, 0.25)
+
+
+@on_virtual_time
+async def test_what_was_gone_before_it_could_be_read_teaches_nothing():
+    window = Window().shows("x = ‸", "hello")
+    await asyncio.sleep(READ_S / 2)
+    window.has("x = y‸").shows("x = y‸", "z")
+    assert window.fates() == [("brief", 0, False), ("open", 0, False)]
+    assert window.learnt() == (0.0, 0.0)
 
 
 @pytest.mark.parametrize("number", [0, 2, -1, 10**12])

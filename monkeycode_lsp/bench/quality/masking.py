@@ -2,7 +2,7 @@
 
 A masked line is a whole statement that uses a name which the file imports from another module of its package, and
 uses it so that its definition matters: it is called with arguments, or something of it is reached with a dot.  It
-stands once in its file, so that it cannot be copied from there.
+stands once in its file, so that it cannot be copied from there, and holds no prose, which nobody can guess.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def places(path: str, text: str, modules: Collection[str]) -> Iterator[Masked]:
         line = lines[statement.lineno - 1]
         used = next((name for name in _uses(statement) if name in names), "")
         bare = line.strip()
-        if used and SHORTEST <= len(bare) <= LONGEST and counts[bare] == 1 and _is_alone(statement, line):
+        if used and not _has_prose(statement) and SHORTEST <= len(bare) <= LONGEST and counts[bare] == 1 and _is_alone(statement, line):
             start = sum(len(one) + 1 for one in lines[: statement.lineno - 1])
             indent = len(line) - len(line.lstrip())
             yield Masked(path, used, text[: start + indent], line[indent:].rstrip(), text[start + len(line.rstrip()) :])
@@ -83,6 +83,10 @@ def places(path: str, text: str, modules: Collection[str]) -> Iterator[Masked]:
 def _is_alone(statement: ast.stmt, line: str) -> bool:
     """Whether the statement is all that stands on its line."""
     return line.isascii() and not line[: statement.col_offset].strip() and not line[statement.end_col_offset :].strip()
+
+
+def _has_prose(statement: ast.AST) -> bool:
+    return any(isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value for node in ast.walk(statement))
 
 
 def _uses(statement: ast.AST) -> Iterator[str]:

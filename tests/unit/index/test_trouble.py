@@ -57,7 +57,7 @@ async def test_damage_behind_its_header_is_found_by_whoever_meets_it(top, store)
     write(top, {f"m{number}.py": f"def f{number}(): pass\n" * 40 for number in range(60)})
     path = await made(top, store)
     size = path.stat().st_size
-    async with window(top, store) as index:
+    async with window(top, store, rest_s=0.0) as index:
         await index.ready()
         with path.open("r+b") as file:
             file.seek(8_192)
@@ -90,7 +90,7 @@ async def test_tables_that_are_not_ours_are_set_aside(top, store):
     path = await made(top, store)
     with closing(sqlite3.connect(path)) as db:
         db.execute("DROP TABLE symbols")
-        db.execute("CREATE TABLE symbols (nothing)")
+        db.execute("CREATE TABLE symbols (x)")
     async with window(top, store) as index:
         await index.until(lambda: index.warned)
         await index.until(lambda: index.states[-1].state == "ready")

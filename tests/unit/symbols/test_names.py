@@ -45,7 +45,7 @@ RECEIVERS = [
     ("java", "Foo foo = make();\nfoo.", ["Foo"]),
     ("java", "class A { private final Foo foo;\n void f() { this.foo.", ["Foo"]),
     ("java", "void f(List<Item> items) {\n items.", ["Item"]),
-    ("java", "class A extends B implements C {\n void f() { this.", ["B", "C"]),
+    ("java", "class A extends Base implements Sound {\n void f() { this.", ["Base", "Sound"]),
     ("rust", "let q = Qux::new(1);\nq.", ["Qux", "new"]),
     ("rust", "fn f(a: &mut Baz) {\n a.", ["Baz"]),
     ("rust", "let z: Vec<Item> = make();\nz.", ["Item"]),
@@ -86,7 +86,9 @@ def test_what_the_text_defines_is_left_out() -> None:
 
 
 def test_words_of_strings_comments_and_docstrings_are_no_names() -> None:
-    assert near('def f():\n    """Says Some\n    Things.\n    """\n    # By Word\n    x("Quoted Text")\n    real_one()\n    ║') == ["real_one"]
+    assert near('def f():\n    """Says Some\n    Things.\n    """\n    # By Word\n    x("Quoted Text")\n    real_one()\n    ║') == [
+        "real_one"
+    ]
     assert near("/** Says Some\n * Things */\n// By Word\nrealOne();\n║", "typescript") == ["realOne"]
 
 

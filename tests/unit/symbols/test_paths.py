@@ -30,7 +30,7 @@ CASES = [
     ("javascript", "lib/m.js", "import '../../x'", ["x.js"], None),
     ("go", "cmd/m.go", 'import "github.com/x/y/internal/z"', ["internal/z/z.go"], "internal/z/z.go"),
     ("go", "cmd/m.go", 'import "myapp/store"', ["store/store.go"], "store/store.go"),
-    ("go", "svc/m.go", 'import "github.com/x/y/z"', ["mod/z/z.go", "w/z.go"], None),
+    ("go", "svc/m.go", 'import "github.com/x/y/z"', ["w/z.go", "mod/z/z.go"], "mod/z/z.go"),
     ("go", "cmd/m.go", 'import "net/http"', ["http/a.go"], None),
     ("rust", "src/x/y.rs", "use crate::a::b::C;", ["src/a/b.rs"], "src/a/b.rs"),
     ("rust", "crates/core/src/x.rs", "use crate::a::b::C;", ["crates/core/src/a/mod.rs", "src/a.rs"], "crates/core/src/a/mod.rs"),
