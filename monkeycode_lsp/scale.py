@@ -10,6 +10,8 @@ READ_S = 2.0
 _LEAST = 0.15
 _MUCH = 1.5
 """The window changes by no less: each change makes the engine read it anew."""
+_SHRINK = 0.4
+"""Of a window that was too large; less than half, because the next one may use its budget better."""
 _TELLING_TOKENS = 64
 """So many tokens read tell the speed."""
 
@@ -40,7 +42,7 @@ class Scale:
 
     def overflowed(self, error: ContextOverflowError) -> bool:
         """Remember that the window must be smaller; whether another try makes sense."""
-        scale = self.value * 0.5
+        scale = self.value * _SHRINK
         if error.limit_tokens is not None:
             scale = min(scale, 0.8 * (error.limit_tokens - self._max_tokens) / self._wanted_tokens)
         if scale <= 0.01:  # noqa: PLR2004 - a hundredth of the budget is no window any more

@@ -22,7 +22,7 @@ COMMANDS = {
     "engine": Lazy("monkeycode_lsp.cli.engine:engine", "Install the local engine; see its status and log; stop it."),
     "doctor": Lazy("monkeycode_lsp.cli.doctor:doctor", "Find out what is missing or broken, and what mends it."),
     "why": Lazy("monkeycode_lsp.cli.why:why", "Why the last suggestions came, or did not."),
-    "stats": Lazy("monkeycode_lsp.cli.stats:stats", "How often suggestions were shown and taken, and how long they took."),
+    "stats": Lazy("monkeycode_lsp.cli.stats:stats", "How often suggestions were shown and taken, and how fast."),
     "benchmark": Lazy("monkeycode_lsp.cli.benchmark:benchmark", "Measure the server and the local engine on this machine."),
     "replay": Lazy("monkeycode_lsp.cli.replay:replay", "Measure the server on recorded typing; record your own."),
     "cache": Lazy("monkeycode_lsp.cli.cache:cache", "Show what is kept of suggestions, and where; remove it."),

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from monkeycode_lsp.context.place import Place
+from monkeycode_lsp.context.similar import family
 from monkeycode_lsp.domain import Snippet
 from monkeycode_lsp.text import lf
 
@@ -34,6 +35,8 @@ _MOST_EDITED_LINES = 60
 _LONGEST_LINE = 400
 _KEPT_LINES = 5_000
 """A closed document that is longer is forgotten."""
+_FOREIGN = 0.7
+"""What an edit in another language is worth."""
 _FADES = 0.85
 """What an edit is worth beside the one that came after it."""
 
@@ -142,7 +145,8 @@ class Edits:
                 continue
             text = _quoted(document, region)
             if text and all(text != other.text for other in found):
-                found.append(Snippet(path=document.path, text=text, kind="edit", score=_FADES ** len(found)))
+                score = _FADES ** len(found) * (1.0 if family(document.language) == family(place.language) else _FOREIGN)
+                found.append(Snippet(path=document.path, text=text, kind="edit", score=score))
             if len(found) == most:
                 break
         return found

@@ -66,7 +66,13 @@ class Rule(msgspec.Struct, frozen=True):
         """Whether it matches the file at `path`, or a folder (which ends in `/`) or what is below one."""
         if self.n_stars >= _MANY_STARS and any(len(part) > _LONG_PART for part in path.split("/")):
             return True  # to find out could take for ever; nothing is lost by a match
-        return self.regex.match(path) is not None
+        return self.regex.search(path) is not None  # what matches at any depth has no beginning
+
+    def names(self, path: str) -> bool:
+        """Whether it matches that file or folder itself, and not only a folder that it lies in."""
+        if self.n_stars >= _MANY_STARS and any(len(part) > _LONG_PART for part in path.split("/")):
+            return True
+        return any(_is_whole(match, path) for match in self.regex.finditer(path))
 
 
 class IgnoreFile(msgspec.Struct, frozen=True):
@@ -94,7 +100,15 @@ class IgnoreFile(msgspec.Struct, frozen=True):
         below = path[len(self.folder) + 1 :] if self.folder else path
         if self.is_private:
             below = folded(below)
-        return next((rule for rule in reversed(self.rules) if rule.matches(below)), None)
+            return next((rule for rule in reversed(self.rules) if rule.matches(below)), None)
+        # Git asks of each folder on the way by itself, so does whoever asks here.
+        return next((rule for rule in reversed(self.rules) if rule.names(below)), None)
+
+
+def _is_whole(match: re.Match[str], path: str) -> bool:
+    """The library's patterns end at the end of the path, or behind a folder (its group `ps_d`)."""
+    behind = match.groupdict().get("ps_d")
+    return behind is None or match.end("ps_d") == len(path)
 
 
 def is_private(name: str) -> bool:
@@ -190,7 +204,9 @@ def _compiled(line: str) -> Any | str:
     if _n_stars(line) > _MOST_STARS:
         return f"there are more than {_MOST_STARS} * in one part of a path"
     try:
-        (pattern,) = pathspec.GitIgnoreSpec.from_lines([re.sub(r"\*{3,}", "**", line)]).patterns
+        # The library takes `a/**` for the folder too; for git it is what lies in it, and single files can be taken back.
+        plain = re.sub(r"/\*\*(\s*)\Z", r"/**/*\1", re.sub(r"\*{3,}", "**", line))
+        (pattern,) = pathspec.GitIgnoreSpec.from_lines([plain]).patterns
     except (ValueError, re.error):
         return "it is no pattern"
     return pattern if pattern.include is not None else "it matches nothing"

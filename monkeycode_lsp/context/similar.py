@@ -124,7 +124,7 @@ def find(wanted: frozenset[str], documents: Iterable[Chunked], place: Place, *, 
     scored: list[tuple[float, int, int]] = []
     for at, found in sums.items():
         document = candidates[at]
-        is_foreign = _family(document.language) != _family(place.language)
+        is_foreign = family(document.language) != family(place.language)
         for index, total in found.items():
             score = total / whole / (1 - _SIZE_MATTERS + _SIZE_MATTERS * document.sizes[index] / average)
             if score >= (_LEAST_FOREIGN if is_foreign else _LEAST):
@@ -180,5 +180,6 @@ def _best(scored: Iterable[tuple[float, int, int]], documents: Sequence[Chunked]
     return best
 
 
-def _family(language: str) -> str:
+def family(language: str) -> str:
+    """One name for languages whose code is much the same."""
     return _SAME.get(language, language)

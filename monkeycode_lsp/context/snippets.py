@@ -19,7 +19,7 @@ ALIKE = 0.9
 """Two snippets with more in common are one."""
 SHOWN = 0.5
 """A snippet of which the window shows a larger share is in it."""
-LARGEST_SHARE = {"definition": 0.5, "own": 0.4, "edit": 0.3, "similar": 0.4}
+LARGEST_SHARE = {"definition": 0.5, "own": 0.3, "edit": 0.3, "similar": 0.4}
 """Of the budget, for one snippet."""
 LEAST_TOKENS = 8
 _LEAST_TOKENS = {"definition": LEAST_TOKENS, "own": LEAST_TOKENS, "edit": 12, "similar": 48}
@@ -27,6 +27,8 @@ _LEAST_TOKENS = {"definition": LEAST_TOKENS, "own": LEAST_TOKENS, "edit": 12, "s
 _FRAME_TOKENS = 3
 """What stands around a snippet in a prompt, beside its path."""
 MOST_CANDIDATES = 64
+LONGEST = 8_000
+"""Characters of a candidate; what comes later of a longer one is not quoted."""
 
 
 class Ranked(msgspec.Struct, frozen=True):
@@ -51,7 +53,8 @@ def seen(window: Window) -> Seen:
 
 def ranked(candidates: Iterable[Snippet], window: Seen) -> list[Ranked]:
     """The best first, without what is there twice or empty."""
-    by_worth = heapq.nlargest(MOST_CANDIDATES, (Ranked(snippet, worth(snippet)) for snippet in candidates), key=lambda one: one.worth)
+    all_of_them = (Ranked(_bounded(snippet), worth(snippet)) for snippet in candidates)
+    by_worth = heapq.nlargest(MOST_CANDIDATES, all_of_them, key=lambda one: one.worth)
     kept: list[Ranked] = []
     known: list[tuple[frozenset[str], frozenset[str]]] = []
     for candidate in by_worth:
@@ -64,6 +67,12 @@ def ranked(candidates: Iterable[Snippet], window: Seen) -> list[Ranked]:
         known.append((lines, its_words))
         kept.append(candidate)
     return kept
+
+
+def _bounded(snippet: Snippet) -> Snippet:
+    if len(snippet.text) <= LONGEST:
+        return snippet
+    return msgspec.structs.replace(snippet, text=snippet.text[: max(0, snippet.text.rfind("\n", 0, LONGEST))])
 
 
 def _is_same(lines: frozenset[str], its_words: frozenset[str], other_lines: frozenset[str], other_words: frozenset[str]) -> bool:
@@ -93,7 +102,8 @@ def _of_line(line: str) -> float:
 def fitted(snippet: Snippet, budget: float, window: Seen) -> Snippet | None:
     """The snippet, cut at line ends to what is most useful of it if it is too long; None if nothing useful fits.
 
-    Of a definition that is its head; of a passage, the lines that say most of what the window is about.
+    Of a definition that is its head; of the document's own imports and heads the end, where its own modules and the
+    innermost function are; of a passage, the lines that say most of what the window is about.
     """
     budget -= frame(snippet)
     least = _LEAST_TOKENS[snippet.kind]
@@ -103,17 +113,22 @@ def fitted(snippet: Snippet, budget: float, window: Seen) -> Snippet | None:
         return snippet
     if budget < least:
         return None
-    start, stop = _best_run(lines, costs, budget, window) if snippet.kind == "similar" else (0, _reach(costs, 0, budget))
+    if snippet.kind == "similar":
+        start, stop = _best_run(lines, costs, budget, window)
+    elif snippet.kind == "own":
+        start, stop = len(lines) - _reach(costs[::-1], budget), len(lines)
+    else:
+        start, stop = 0, _reach(costs, budget)
     text = "\n".join(lines[start:stop]).strip("\n")
     if sum(costs[start:stop]) < least or words.contained(words.lines(text), window.lines) > SHOWN:
         return None
     return msgspec.structs.replace(snippet, text=text)
 
 
-def _reach(costs: Sequence[float], start: int, budget: float) -> int:
-    """The end of the longest run of lines from `start` that fits."""
-    for at in range(start, len(costs)):
-        budget -= costs[at]
+def _reach(costs: Sequence[float], budget: float) -> int:
+    """How many of the first lines fit."""
+    for at, cost_of_line in enumerate(costs):
+        budget -= cost_of_line
         if budget < 0:
             return at
     return len(costs)

@@ -25,7 +25,7 @@ class Rates(msgspec.Struct, frozen=True):
 
     piece: float = 0.96
     """Tokens of one piece of ASCII text."""
-    other: float = 1.0
+    other: float = 1.2
     """Tokens of one character beyond ASCII.  Tokenizers differ much: from a third (Cyrillic) to three (rare scripts, old ones)."""
 
 

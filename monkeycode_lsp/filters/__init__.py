@@ -49,6 +49,7 @@ FILTERS: tuple[Filter, ...] = (
     following.without_following_lines,
     following.without_closing_line,
     following.unless_said_below,
+    bodies.without_lost_lines,
     brackets.without_extra_closers,
     indentation.without_given_lead,
     indentation.in_own_kind,

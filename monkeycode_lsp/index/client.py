@@ -20,6 +20,7 @@ from typing import TypeVar
 from monkeycode_lsp.index import wire
 from monkeycode_lsp.index.child import PAUSES_S, WORKER, Child
 from monkeycode_lsp.index.finding import Definition, Finder
+from monkeycode_lsp.index.store import GoneError
 from monkeycode_lsp.symbols.model import Import
 
 T = TypeVar("T")
@@ -186,6 +187,8 @@ class Index:
                 job(finder)
             except sqlite3.Error as exc:
                 self._mend(finder, exc)
+            except GoneError:
+                self._child.say(wire.Rebuild())
         finder.close()
 
     def _mend(self, finder: Finder, error: sqlite3.Error) -> None:

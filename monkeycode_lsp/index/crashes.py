@@ -14,7 +14,7 @@ _MOST_DEATHS = 2
 class Note:
     """Which file is being read.  Raises `OSError` when it is made, never later."""
 
-    # The mutable state is the file's text: "" or "deaths path"; it changes in `_write` only.
+    # The mutable state is the file's text, "" or "deaths path" (`_write`), and what it was at the start (`spares`).
 
     def __init__(self, path: Path) -> None:
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0), 0o600)
@@ -23,9 +23,12 @@ class Note:
         self._deaths = int(deaths) + 1 if deaths.isdecimal() and suspect else 0
         self._n_bytes = len(deaths) + len(suspect) + 1
 
-    def kills(self, path: str) -> bool:
-        """Whether reading it has ended this process twice."""
-        return path == self._suspect and self._deaths >= _MOST_DEATHS
+    def spares(self, path: str) -> bool:
+        """Whether reading it has ended this process twice; said once, for then it is read only if it has changed."""
+        if path != self._suspect or self._deaths < _MOST_DEATHS:
+            return False
+        self._suspect, self._deaths = "", 0
+        return True
 
     def reads(self, path: str) -> None:
         """It is read now."""

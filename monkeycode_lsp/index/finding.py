@@ -24,7 +24,7 @@ _MOST_FITTING = 32
 """Files that one candidate stands for."""
 _MOST_SAME = 32
 """A name with more definitions than that says little about any of them."""
-_MOST_FOUND = 48
+_MOST_FOUND = 64
 _LONGEST_S = 0.02
 """Of one question, which takes a millisecond on an idle machine; what was found by then is the answer."""
 _STEPS = 1_000
@@ -84,7 +84,7 @@ class Definition(msgspec.Struct, frozen=True):
 
 
 class Finder:
-    """Raises `sqlite3.Error`.  All calls come from one thread."""
+    """Raises `sqlite3.Error`, and `GoneError` once when the database has gone.  All calls come from one thread."""
 
     # The mutable state is the connection, which file it is to, and until when the present question may last.
 
@@ -144,9 +144,11 @@ class Finder:
         """To the file that has the name now, for one question; None: there is none yet."""
         try:
             found = self._path.lstat()
-        except OSError:
+        except OSError as exc:
+            if self._db is None:
+                return None
             self.close()
-            return None
+            raise store.GoneError from exc
         if self._file is not None and not os.path.samestat(found, self._file):
             self.close()  # it was set aside
         if self._db is None and found.st_size:

@@ -196,7 +196,7 @@ class Indexer:
 
     def _entry(self, found: Found, read: Text) -> Entry:
         entry = msgspec.structs.replace(_empty(found), size=read.size, mtime_ns=read.mtime_ns, digest=read.digest)
-        if self._note.kills(found.path):
+        if self._note.spares(found.path):
             return entry
         self._note.reads(found.path)
         try:

@@ -39,6 +39,7 @@ CREATE INDEX symbols_name ON symbols (name, grp, file);
 CREATE INDEX symbols_file ON symbols (file);
 CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 """
+_STATEMENTS = tuple(filter(None, map(str.strip, _TABLES.split(";"))))
 _PUT_FILE = (
     "INSERT INTO files (path, backwards, folder_backwards, size, mtime_ns, digest, language, level, imports) "
     "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
@@ -93,7 +94,7 @@ class Store:
             self._db.execute("PRAGMA synchronous = NORMAL")
             self._db.execute("PRAGMA cache_size = -8192")
             self._db.execute("PRAGMA journal_size_limit = 16777216")
-            if self._db.execute("PRAGMA user_version").fetchone()[0] != VERSION or self._about() != about:
+            if self._db.execute("PRAGMA user_version").fetchone()[0] != VERSION or not self._is_for(about):
                 self._begin_anew(about)
             self._db.execute("SELECT COUNT(*), MAX(id) FROM files").fetchone()  # a damaged one says so now
         except BaseException:
@@ -145,7 +146,8 @@ class Store:
         return [path for (path,) in rows]
 
     def commit(self) -> None:
-        """Readers see what was changed."""
+        """Readers see what was changed.  Raises `GoneError` though there was nothing."""
+        self._check()
         if self._db.in_transaction:
             self._db.execute("COMMIT")
 
@@ -178,15 +180,20 @@ class Store:
         if not is_ours:
             raise GoneError
 
-    def _about(self) -> dict[str, str]:
-        return dict(self._db.execute("SELECT name, value FROM about").fetchall())
+    def _is_for(self, about: dict[str, str]) -> bool:
+        """Whether it has our tables, and what it says of itself."""
+        made = {sql for (sql,) in self._db.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")}
+        return made == set(_STATEMENTS) and dict(self._db.execute("SELECT name, value FROM about").fetchall()) == about
 
     def _begin_anew(self, about: dict[str, str]) -> None:
         self._db.execute("BEGIN IMMEDIATE")
-        names = [row[0] for row in self._db.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")]
+        names = [
+            row[0]
+            for row in self._db.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite!_%' ESCAPE '!'")
+        ]
         for name in names:
             self._db.execute('DROP TABLE "{}"'.format(name.replace('"', '""')))
-        for statement in filter(str.strip, _TABLES.split(";")):
+        for statement in _STATEMENTS:
             self._db.execute(statement)
         self._db.executemany("INSERT INTO about VALUES (?, ?)", about.items())
         self._db.execute(f"PRAGMA user_version = {VERSION}")

@@ -37,7 +37,7 @@ class Changed(msgspec.Struct, frozen=True, tag="changed"):
 
 
 class Rebuild(msgspec.Struct, frozen=True, tag="rebuild"):
-    """A reader found the database damaged."""
+    """A reader found the database damaged, or gone."""
 
 
 ToWorker = Begin | Changed | Rebuild

@@ -85,7 +85,7 @@ class Worker:
         self._root = Path(os.fsdecode(begin.folder))
         self._path = Path(os.fsdecode(begin.database))
         self._inbox: queue.SimpleQueue[frozenset[str] | None] = queue.SimpleQueue()
-        """Paths that may have changed; None: a reader found the database damaged."""
+        """Paths that may have changed; None: a reader found the database damaged, or gone."""
         self._waiting: set[str] = set()
         self._watcher = Watcher(self._root, self._inbox.put, most_folders=begin.pace.most_watched)
         self._unwatched = ""
@@ -135,6 +135,9 @@ class Worker:
         opened = Store(self._path)
         opened.open({"folder": as_text(self._root), "version": _VERSION})
         self._store = opened
+        with contextlib.suppress(queue.Empty):  # what came before is seen by looking at everything, and by another process
+            while True:
+                self._inbox.get_nowait()
         return Indexer(
             self._root, opened, note, ignore_files=self._begin.ignore_files, secret_files=self._begin.secret_files, rested=self._rested
         )
@@ -170,11 +173,13 @@ class Worker:
         return _AGAIN_S if indexer.again else max(0.0, self._walk_at - time.monotonic())
 
     def _hear(self, patience_s: float) -> None:
-        """Take what has come, or wait for it.  Raises `sqlite3.DatabaseError` if a reader found damage."""
+        """Take what has come, or wait for it.  Raises `sqlite3.DatabaseError` if a reader found damage, `GoneError`."""
         with contextlib.suppress(queue.Empty):
             paths = self._inbox.get(timeout=min(patience_s, _LONGEST_WAIT_S)) if patience_s else self._inbox.get_nowait()
             while True:
                 if paths is None:
+                    if self._store is not None:
+                        self._store.commit()  # it may have gone
                     raise sqlite3.DatabaseError("found by a reader")
                 self._waiting |= paths
                 paths = self._inbox.get_nowait()

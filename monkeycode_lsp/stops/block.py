@@ -23,6 +23,8 @@ _MOST_APART = 3
 """More blank lines than any style puts between two definitions."""
 
 
+_STEP_OUTSIDE = 2
+"""Lines that cannot stand before the text that follows try the patience sooner."""
 _MOST_SCANNED = MOST_LINES * (_MOST_APART + 1)
 
 
@@ -64,7 +66,8 @@ def end(text: str, window: Window, plan: Plan, *, is_broken_off: bool) -> Stop |
         if not line.is_whole:
             break
         n += 1
-        n_beyond += likely is not None
+        if likely is not None:
+            n_beyond += 1 if columns >= gap.floor or OPENS.search(line.text) else _STEP_OUTSIDE
         n_blank = 0
         kept = line.end
         if n >= plan.max_lines or n_beyond > plan.patience:
@@ -81,7 +84,7 @@ def _depths(text: str, language: str) -> list[bool]:
 
 
 def _ran_on(likely: Stop, n_beyond: int) -> Stop:
-    return Stop(likely.at, likely.reason, ran_on=n_beyond > 1)
+    return Stop(likely.at, likely.reason, ran_on=n_beyond > _STEP_OUTSIDE)
 
 
 def _gap(window: Window) -> _Gap:

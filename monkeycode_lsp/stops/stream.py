@@ -8,6 +8,8 @@ from monkeycode_lsp.stops import block, statement
 from monkeycode_lsp.stops.amount import Plan
 from monkeycode_lsp.stops.values import Stop, lines
 
+_FENCE, _REPETITION = "the end of the code block", "a repetition"
+_LOST = frozenset({_FENCE, _REPETITION})
 _LINES_AFTER_ONE = 3
 """One line that also stands below may be a sister; with so many more behind it that do not, the model has lost the thread."""
 
@@ -36,8 +38,8 @@ def _find(text: str, window: Window, plan: Plan, *, is_broken_off: bool) -> Stop
         Stop(at, reason)
         for at, reason in (
             (leak, "a control token"),
-            (end, "the end of the code block"),
-            (_moved(repetition.start(body), start), "a repetition"),
+            (end, _FENCE),
+            (_moved(repetition.start(body), start), _REPETITION),
             (_moved(_following(body, window, is_broken_off=is_broken_off), start), "the lines that follow"),
             (_moved(brackets.extra_closer(body, window, whole=False), start), "a closing bracket that is already there"),
         )
@@ -47,7 +49,12 @@ def _find(text: str, window: Window, plan: Plan, *, is_broken_off: bool) -> Stop
     ended = block.end(body, window, plan, is_broken_off=is_broken_off) if is_block else statement.end(body, window, plan)
     if ended is not None:
         found.append(Stop(ended.at + start, ended.reason, ended.ran_on))
-    return min(found, key=lambda stop: stop.at, default=None)
+    first = min(found, key=lambda stop: stop.at, default=None)
+    if first is None or not is_block or first.reason not in _LOST or (start and first.at == end):
+        return first
+    # Who loses the thread did so where the block likely ended.
+    likely = block.end(text[start : first.at], window, plan, is_broken_off=True)
+    return Stop(likely.at + start, likely.reason, ran_on=True) if likely else first
 
 
 def _moved(at: int | None, start: int) -> int | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from monkeycode_lsp.symbols import outline, plain, quoting, walk
+from monkeycode_lsp.symbols import outline, plain, preparing, quoting, walk
 from monkeycode_lsp.symbols.definition import Definition, last_row
 from monkeycode_lsp.symbols.model import Symbol
 from monkeycode_lsp.symbols.shapes import SHAPES, Shape
@@ -39,8 +39,9 @@ class _Placed(msgspec.Struct, frozen=True):
 def extract(text: str, language: str) -> list[Symbol]:
     """What `text` defines, in its order.  By the tree where there is a grammar, by the look of lines where not."""
     text = text[:MAX_SOURCE]
+    readable, language = preparing.prepared(text, language)
     shape = SHAPES.get(language)
-    tree = grammars.parse(text, language) if shape is not None else None
+    tree = grammars.parse(readable, language) if shape is not None else None
     if shape is None or tree is None:
         return plain.extract(text, language)
     source = text.encode("utf-8", errors="replace")

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from monkeycode_lsp.symbols import reading
+from monkeycode_lsp.symbols import reading, reading_c
 from monkeycode_lsp.symbols.model import Kind
 
 
@@ -48,13 +48,13 @@ _C = Shape(
     values={"preproc_def": "macro", "preproc_function_def": "macro"},
     fields=frozenset({"enumerator"}),
     special={
-        "function_definition": reading.c_function,
-        "declaration": reading.c_declaration,
-        "field_declaration": reading.c_field,
-        "type_definition": reading.c_typedef,
-        "struct_specifier": reading.c_class,
-        "union_specifier": reading.c_class,
-        "enum_specifier": reading.c_class,
+        "function_definition": reading_c.function,
+        "declaration": reading_c.declaration,
+        "field_declaration": reading_c.field,
+        "type_definition": reading_c.typedef,
+        "struct_specifier": reading_c.class_,
+        "union_specifier": reading_c.class_,
+        "enum_specifier": reading_c.class_,
     },
     through=frozenset(
         {
@@ -199,7 +199,7 @@ SHAPES: Mapping[str, Shape] = {
         classes={"namespace_definition": "module"},
         values={**_C.values, "alias_declaration": "type", "concept_definition": "type"},
         fields=_C.fields | {"using_declaration"},
-        special={**_C.special, "class_specifier": reading.c_class},
+        special={**_C.special, "class_specifier": reading_c.class_},
         wrappers=frozenset({"template_declaration"}),
     ),
     "csharp": Shape(
@@ -260,7 +260,13 @@ SHAPES: Mapping[str, Shape] = {
     ),
     "scala": Shape(
         bodiless="",
-        classes={"class_definition": "class", "trait_definition": "class", "object_definition": "class", "enum_definition": "class"},
+        classes={
+            "class_definition": "class",
+            "trait_definition": "class",
+            "object_definition": "class",
+            "enum_definition": "class",
+            "package_object": "module",
+        },
         functions=frozenset({"function_definition", "function_declaration"}),
         values={"type_definition": "type"},
         fields=frozenset({"simple_enum_case", "full_enum_case"}),

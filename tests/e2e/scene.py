@@ -125,10 +125,10 @@ class Scene:
 
 @asynccontextmanager
 async def running(home, script=None, *, backend=None, options=None, **how):
-    """A scene; `how` is for `driver.server`."""
+    """A scene; `how` is for `driver.server`.  Unless `options` say so, prompts hold nothing of other documents."""
     says = Says(script)
     async with (
         backend or servers.CompletionServer(says) as completions,
-        driver.server(home, options=merged(endpoint(completions.url), options or {}), **how) as lsp,
+        driver.server(home, options=merged(endpoint(completions.url), {"context": {"snippetTokens": 0}}, options or {}), **how) as lsp,
     ):
         yield Scene(lsp, completions, says)

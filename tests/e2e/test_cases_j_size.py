@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from monkeycode_lsp.context import tokens
 from tests import servers
 from tests.e2e.scene import halves
 
@@ -12,6 +13,8 @@ pytestmark = pytest.mark.e2e
 ASK_TO_REQUEST_S = 0.1
 """Decision 4: the 95th percentile at debounce 0."""
 WINDOW = 2_048
+BUDGET_TOKENS = 1_280
+"""1,024 before the cursor and 256 after it."""
 
 
 async def test_typing_in_a_very_long_file_stays_quick(start):
@@ -53,7 +56,7 @@ async def test_one_endless_line_is_cut_to_the_budget(start, length):
         before, after = (await scene.ask(uri, 0, length + 2, invoked=True)).halves
         assert before.endswith("xx= ")
         assert after.startswith("yy")
-        assert len(before) + len(after) < 8_000
+        assert 0.8 * BUDGET_TOKENS <= tokens.estimate(before + after) <= 1.1 * BUDGET_TOKENS
 
 
 def window_of(n_tokens, tokens_of):

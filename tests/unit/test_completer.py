@@ -265,7 +265,7 @@ class Reader(ScriptedEngine):
 
 
 async def test_a_slow_reader_gets_a_smaller_window_and_a_fast_one_the_whole():
-    pipeline = Pipeline(engine=Reader([]), read_s=0.04)
+    pipeline = Pipeline(engine=Reader([]), read_s=0.056)
     long = "x = 1\n" * 1_000
     await pipeline(long + "a = ‸")
     await pipeline(long + "b = ‸")

@@ -35,7 +35,7 @@ def mcnemar(n_won: int, n_lost: int) -> float:
     """The chance of a split at least so uneven, if neither way were better: two-sided, exact."""
     n = n_won + n_lost
     tail = sum(math.comb(n, k) for k in range(min(n_won, n_lost) + 1))
-    return min(1.0, math.ldexp(tail, 1 - n))
+    return min(1.0, 2 * tail / (1 << n))
 
 
 def bootstrap(differences: Sequence[float]) -> Interval:

@@ -67,6 +67,13 @@ def test_the_latest_edit_comes_first_and_is_worth_most() -> None:
     assert found[0].score > found[1].score > found[2].score
 
 
+def test_an_edit_in_another_language_is_worth_less() -> None:
+    made = editor()
+    made.type(A, 50, 0, "x")
+    scores = [made.edits.recent(Place(B, language, "b", 0, 0, 20))[0].score for language in ("python", "css")]
+    assert scores[0] > scores[1] > 0
+
+
 def test_lines_put_in_above_move_an_edit_and_do_not_change_what_is_quoted() -> None:
     made = editor()
     made.type(A, 50, 0, "changed ")

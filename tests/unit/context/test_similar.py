@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,7 +25,9 @@ def window(text: str) -> frozenset[str]:
 
 
 def test_the_chunk_with_the_rare_words_of_the_cursor_is_found() -> None:
-    found = similar.find(window("invoice_12 = invoice_factory("), [document(body("parcel", 60) + body("invoice") + body("parcel", 60))], HERE)
+    found = similar.find(
+        window("invoice_12 = invoice_factory("), [document(body("parcel", 60) + body("invoice") + body("parcel", 60))], HERE
+    )
     assert "invoice_12 =" in found[0].text
     assert (found[0].path, found[0].kind) == ("other.py", "similar")
     assert found[0].score > 0
@@ -102,11 +105,13 @@ def test_data_is_not_quoted() -> None:
         assert sum(map(len, read.lines)) < 10_000
 
 
-def test_a_query_looks_at_a_bounded_number_of_entries_whatever_is_open() -> None:
-    same = [f"word_{n} other_{n}\n" for n in range(60)] * 50
-    documents = [document(same, name=f"{n}.py") for n in range(60)]
-    found = similar.find(similar.query(Window("".join(same[:60]), "", "python", "here.py")), documents, HERE)
+def test_where_everything_has_all_words_what_was_looked_up_decides() -> None:
+    same = [f"word_{n} other_{n}\n" for n in range(20)] * 100
+    one = document(same)
+    documents = [msgspec.structs.replace(one, uri=f"file:///w/{n}.py", path=f"{n}.py") for n in range(60)]
+    found = similar.find(similar.query(Window("".join(same[:20]), "", "python", "here.py")), documents, HERE)
     assert len(found) == 8
+    assert {one.path for one in found} <= {f"{n}.py" for n in range(similar.MOST_DOCUMENTS)}
 
 
 @given(st.lists(st.text(max_size=80), max_size=200), st.text(max_size=300))

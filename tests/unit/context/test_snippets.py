@@ -77,6 +77,14 @@ def test_of_a_definition_the_head_is_kept_and_cut_at_a_line_end() -> None:
     assert one.text.startswith(cut.text + "\n")
 
 
+def test_of_the_documents_own_imports_the_last_ones_are_kept() -> None:
+    one = snippet("\n".join(f"import module_{n}" for n in range(60)), kind="own")
+    cut = snippets.fitted(one, 100, window())
+    assert cut is not None
+    assert snippets.cost(cut) <= 100
+    assert one.text.endswith("\n" + cut.text)
+
+
 def test_of_a_passage_the_part_that_the_window_is_about_is_kept() -> None:
     one = snippet(passage("a", 30) + "\n\n" + passage("invoice", 8) + "\n\n" + passage("b", 30))
     cut = snippets.fitted(one, 130, window(prefix="invoice_3 = invoice_factory(invoice_1, invoice_2, invoice_4"))
@@ -108,6 +116,18 @@ def test_worth_is_between_0_and_1_whatever_the_score() -> None:
 
 def test_very_many_candidates_are_bounded() -> None:
     assert len(ranked(*(snippet(f"unlike_{n} = {n}{n}") for n in range(500)))) == snippets.MOST_CANDIDATES
+
+
+def test_of_a_huge_candidate_only_the_beginning_counts() -> None:
+    (one,) = ranked(snippet(passage("a", 100_000), kind="definition"), snippet("x" * 5_000_000))
+    assert len(one.text) <= snippets.LONGEST
+    assert passage("a", 100_000).startswith(one.text + "\n")
+
+
+def test_lone_surrogates_and_nuls_are_text_like_any_other() -> None:
+    odd = snippet("name_\ud800 = \0\nother_\udfff = 1")
+    assert ranked(odd) == [odd]
+    assert snippets.fitted(odd, 1_000, window("\ud800\0")) == odd
 
 
 @given(

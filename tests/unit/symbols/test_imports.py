@@ -23,8 +23,10 @@ CASES: dict[str, tuple[str, list[Import]]] = {
         ],
     ),
     "typescript": (
-        "import a, { b as c, type D } from './x';\nimport * as ns from \"@/lib/y\"\nimport type { T } from '../t';\nimport './s.css'\n"
-        "export * from './z'\nconst { r: s, t } = require('u');\nconst v = require('./v')\nimport {\n  m,\n  n,\n} from 'pkg';\nconst lazy = await import('./lazy')\n",
+        (
+            "import a, { b as c, type D } from './x';\nimport * as ns from \"@/lib/y\"\nimport type { T } from '../t';\nimport './s.css'\n"
+            "export * from './z'\nconst { r: s, t } = require('u');\nconst v = require('./v')\nimport {\n  m,\n  n,\n} from 'pkg';\nconst lazy = await import('./lazy')\n"
+        ),
         [
             Import("./x", (("default", "a"), ("b", "c"), ("D", "D"))),
             Import("@/lib/y", alias="ns", line=1),
