@@ -73,8 +73,7 @@ class Calibration:
         """A prompt of this text took so many tokens."""
         if n_tokens < _TELLING_TOKENS:
             return
-        shapes = [tokens.shape(line) for line in text.splitlines(keepends=True)]
-        n_pieces, n_other = sum(pieces for pieces, _ in shapes), sum(other for _, other in shapes)
+        n_pieces, n_other = tokens.shape_of_lines(text)
         belief = self._beliefs.setdefault((model, language), _Belief(tokens.rates(language)))
         self._beliefs.move_to_end((model, language))
         if len(self._beliefs) > _MOST:

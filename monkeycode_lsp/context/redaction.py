@@ -10,6 +10,7 @@ import hashlib
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 import msgspec
 
@@ -24,6 +25,8 @@ _LEAST = 4
 _FILLING = "_amber_birch_cedar_dune_elm_fjord_gorse_heath_iris_juniper_kelp_larch_moss_nettle_oak_pine_quartz_reed_sedge_thyme"
 """Words: they cost a model few tokens, and it copies them more surely than a row of one letter."""
 _CONSONANTS, _VOWELS = "bdfghjklmnprstvw", "aeio"
+_MOST_TRIES = 32
+"""To find a sign for one secret; one without is made unreadable, and not restored."""
 _MOST_SOUGHT = 64
 """Secrets that are looked for where nothing around says that they are one."""
 _PLAIN = 8
@@ -111,34 +114,36 @@ class Redactor:
         spans[0] = _split(spans[0], len(before))
         hidden = {placeholder.secret: placeholder for placeholder in self._placeholders(dict.fromkeys(_pieces(texts, spans)), texts)}
         around, *shown = (_replaced(text, found, hidden) for text, found in zip(texts, spans, strict=True))
-        kept = tuple(placeholder for placeholder in hidden.values() if placeholder.n_sign >= _LEAST)
+        kept = tuple(placeholder for placeholder in hidden.values() if placeholder.sign)
         return Redaction(around[: len(before)], around[len(before) :], tuple(shown), kept)
 
     def _placeholders(self, secrets: Iterable[str], texts: Sequence[str]) -> Iterator[Placeholder]:
         shown = "\0".join(texts)
-        taken: set[str] = set()
+        signs: set[str] = set()
+        begun: set[str] = set()
         for secret in secrets:
-            n = len(secret)
-            signs = (self._sign(secret, n_try) for n_try in itertools.count())
-            sign = next(sign for sign in signs if n < _LEAST or (sign not in shown and not _clashes(sign, taken)))
-            taken.update(sign[:length] for length in range(_LEAST, len(sign) + 1))
-            filling = itertools.islice(itertools.cycle(_FILLING), n - len(sign))
+            sign = self._sign(secret, shown, signs, begun)
+            signs.add(sign)
+            begun.update(sign[:length] for length in range(_LEAST, len(sign) + 1))
+            filling = itertools.islice(itertools.cycle(_FILLING if sign else "x"), len(secret) - len(sign))
             yield Placeholder(sign + "".join(filling), len(sign), secret)
 
-    def _sign(self, secret: str, n_try: int) -> str:
-        """What its placeholder begins with; at another try another one."""
+    def _sign(self, secret: str, shown: str, signs: AbstractSet[str], begun: AbstractSet[str]) -> str:
+        """What its placeholder begins with: nothing that is shown, nor begins another one or is begun by it; empty: there is none left."""
+        for n_try in range(_MOST_TRIES if len(secret) >= _LEAST else 0):
+            sign = self._drawn(secret, n_try)
+            longer = sign in begun or any(sign[:length] in signs for length in range(_LEAST, len(sign)))
+            if not longer and sign not in shown:
+                return sign
+        return ""
+
+    def _drawn(self, secret: str, n_try: int) -> str:
+        """Always the same for a secret; at another try another one."""
         n = len(secret)
-        if n < _LEAST:
-            return "x" * n
         salt = n_try.to_bytes(8, "little")
         digest = hashlib.blake2b(secret.encode("utf-8", "surrogatepass"), key=self._key, salt=salt, digest_size=_N_TAG * 2).digest()
         letters = "".join((_VOWELS if at % 2 else _CONSONANTS)[byte % (4 if at % 2 else 16)] for at, byte in enumerate(digest))
         return f"{_SIGN}{letters[:_N_TAG]}" if n >= len(_SIGN) + _N_TAG else f"{_SHORT_SIGN}{letters}"[:n]
-
-
-def _clashes(sign: str, taken: set[str]) -> bool:
-    """Whether one begins with the other."""
-    return sign in taken or any(sign[:length] in taken for length in range(_LEAST, len(sign)) if not sign.startswith(_SIGN))
 
 
 def _pieces(texts: Sequence[str], spans: Sequence[Sequence[Span]]) -> Iterator[str]:

@@ -94,6 +94,12 @@ def shape(text: str) -> tuple[float, float]:
     return n_pieces * share, n_other * share
 
 
+def shape_of_lines(text: str) -> tuple[float, float]:
+    """The same of a text of many lines, as the sum of its lines."""
+    shapes = [shape(line) for line in text.splitlines(keepends=True)]
+    return sum(n_pieces for n_pieces, _ in shapes), sum(n_other for _, n_other in shapes)
+
+
 @lru_cache(maxsize=4_096)
 def _counted(text: str) -> tuple[int, int]:
     """Most lines around the cursor are those of the last ask."""

@@ -1,6 +1,6 @@
 """The database of one workspace as the process that fills it sees it.  Everything here blocks.
 
-Invariants: one process writes at a time (`lock`), and readers never wait for it (write-ahead log).  What is in it was read from files of
+Invariants: one process writes at a time (`lock.Lock`), and readers never wait for it (write-ahead log).  What is in it was read from files of
 the workspace, and may be thrown away at any time.  Nobody but this user can open it.
 """
 
@@ -182,7 +182,10 @@ class Store:
 
     def _is_for(self, about: dict[str, str]) -> bool:
         """Whether it has our tables, and what it says of itself."""
-        made = {sql for (sql,) in self._db.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")}
+        made = {
+            sql
+            for (sql,) in self._db.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite!_%' ESCAPE '!'")
+        }
         return made == set(_STATEMENTS) and dict(self._db.execute("SELECT name, value FROM about").fetchall()) == about
 
     def _begin_anew(self, about: dict[str, str]) -> None:
@@ -232,43 +235,3 @@ def touch(path: Path) -> os.stat_result:
         return os.fstat(descriptor)
     finally:
         os.close(descriptor)
-
-
-class Lock:
-    """Held by the one process that writes; the system gives it back when that ends, however it ends."""
-
-    def __init__(self, path: Path) -> None:
-        """Raises `OSError`."""
-        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
-
-    def is_free(self) -> bool:
-        """Take it, if nobody has it."""
-        try:
-            _take(self._descriptor, wait=False)
-        except (BlockingIOError, PermissionError):
-            return False
-        return True
-
-    def release(self) -> None:
-        """Let others have it."""
-        os.close(self._descriptor)
-
-    def wait(self) -> None:
-        """Take it, as soon as nobody has it."""
-        while True:
-            with contextlib.suppress(BlockingIOError, PermissionError, InterruptedError):
-                _take(self._descriptor, wait=True)
-                return
-
-
-if sys.platform == "win32":
-    import msvcrt
-
-    def _take(descriptor: int, *, wait: bool) -> None:
-        msvcrt.locking(descriptor, msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)
-
-else:
-    import fcntl
-
-    def _take(descriptor: int, *, wait: bool) -> None:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))

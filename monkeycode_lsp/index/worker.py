@@ -24,7 +24,8 @@ import msgspec
 from monkeycode_lsp.index import store, trouble, wire
 from monkeycode_lsp.index.crashes import Note
 from monkeycode_lsp.index.indexer import Indexer
-from monkeycode_lsp.index.store import GoneError, Lock, Store
+from monkeycode_lsp.index.lock import Lock
+from monkeycode_lsp.index.store import GoneError, Store
 from monkeycode_lsp.index.trouble import Trouble
 from monkeycode_lsp.index.watcher import Watcher
 

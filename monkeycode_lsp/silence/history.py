@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 FILE = "silence.json"
 """Below the user's state folder."""
-EDGES = (0.05, 0.1, 0.17, 0.25, 0.35, 0.5, 0.7)
+EDGES = (0.04, 0.08, 0.15, 0.25, 0.35, 0.5, 0.7)
 """Of the bins: the chance that a suggestion was given before anything was learnt of the user."""
 N_BINS = len(EDGES) + 1
 MOST = 200.0

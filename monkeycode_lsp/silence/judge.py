@@ -19,8 +19,9 @@ from monkeycode_lsp.domain import Ask, Fate, Suggestion, Trigger, Window
 from monkeycode_lsp.silence.history import EDGES, Counts, History
 from monkeycode_lsp.silence.odds import odds
 
-LEAST = 0.1
-"""What is less likely to be wanted is not shown."""
+LEAST = 0.08
+"""What is less likely to be wanted is not shown: of the answers that the odds were fitted to, a sixth, of the good ones among
+them 1 of 68, and of those whose first line was exactly right none of 44."""
 PRIOR = 30.0
 """So many suggestions of one bin have to be seen until the user counts as much as the odds."""
 EVERY = 8

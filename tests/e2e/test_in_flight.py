@@ -113,9 +113,9 @@ async def test_a_menu_for_a_line_that_is_gone_is_empty(home):
 @pytest.mark.parametrize(
     ("closes", "text", "language"),
     [
-        (True, "v = other ", "python"),
+        (True, "v = other + ", "python"),
         (True, "v = ", "ruby"),
-        (False, "v = other ", "python"),
+        (False, "v = other + ", "python"),
         (False, "v = ", "ruby"),
     ],
 )

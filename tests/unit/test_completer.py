@@ -27,7 +27,7 @@ async def until(condition):
 
 
 class Pipeline:
-    def __init__(self, answers=("return a + b",), engine=None, read_s=2.0, on_battery=lambda: False, **settings):
+    def __init__(self, answers=("return a + b",), engine=None, read_s=2.0, on_battery=lambda: False, rules=None, **settings):
         tree = {"debounce": {"mode": "off"}} | settings
         self.engine = engine or ScriptedEngine(list(answers))
         self.outcomes = Outcomes()
@@ -41,6 +41,7 @@ class Pipeline:
             turn=Turn(),
             outcomes=self.outcomes,
             report=self.reports.append,
+            rules=rules,
             read_s=read_s,
             on_battery=on_battery,
         )

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from monkeycode_lsp import clock, config
-from monkeycode_lsp.domain import Origin, Priority, Scope, Suggestion
+from monkeycode_lsp.domain import Origin, Priority, Scope, Snippet, Suggestion
 from monkeycode_lsp.engines.scripted import Answer, ScriptedEngine
 from monkeycode_lsp.generation import Generation
 from monkeycode_lsp.shaping import Shaping
@@ -104,3 +104,38 @@ async def test_what_nobody_asked_for_yet_is_less_urgent(background, priority):
     model = await ScriptedEngine([]).ready()
     prompt = shaping().request("file:///w/app.py", at("x = ‸"), model, background=background, draft="1").prompt
     assert (prompt.priority, prompt.draft, prompt.session) == (priority, "1", "file:///w/app.py")
+
+
+SECRET = "ghp_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+KEYED = f'TOKEN = "{SECRET}"\nheaders = {{"Authorization": ‸}}\n'
+
+
+async def request_for(shaped, marked, **more):
+    return shaped.request("file:///w/app.py", at(marked), await ScriptedEngine([]).ready(), **more)
+
+
+async def test_secrets_are_in_no_part_of_a_prompt_and_no_column_moves():
+    quoted = Snippet("other.py", f"KEY = '{SECRET}'")
+    request = await request_for(shaping(), KEYED, snippets=[quoted], draft=f'f"token {SECRET}"')
+    prompt = request.prompt
+    said = "".join(segment.text for segment in prompt.segments) + prompt.prefix + prompt.suffix + prompt.draft
+    assert SECRET not in said
+    assert (len(prompt.prefix), len(prompt.suffix)) == (len(request.window.prefix), len(request.window.suffix))
+    assert SECRET in request.window.prefix  # stops and filters see the document as it is
+
+
+async def test_what_was_hidden_comes_back_in_the_answer_also_in_pieces():
+    shaped = shaping()
+    request = await request_for(shaped, KEYED)
+    hidden = request.prompt.prefix.split('"')[1]
+    assert hidden != SECRET
+    pieces = (f'"token {hidden[:9]}', hidden[9:20], f'{hidden[20:]}"')
+    generation = Generation(ScriptedEngine([Answer(chunks=pieces)]), request, Scope("engine", "settings", "workspace"))
+    await generation.wait(clock.now() + 5)
+    assert generation.text == f'"token {SECRET}"'
+
+
+async def test_redaction_can_be_switched_off_and_counts_as_another_setting():
+    request = await request_for(shaping(privacy={"redactSecrets": False}), KEYED)
+    assert SECRET in request.prompt.prefix
+    assert shaping(privacy={"redactSecrets": False}).fingerprint != shaping().fingerprint

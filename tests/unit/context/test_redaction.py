@@ -103,6 +103,15 @@ def test_short_passwords_are_hidden_at_their_length():
     assert [hidden.secret for hidden in redaction.hidden] == ["b3cd5"]
 
 
+def test_more_short_secrets_than_there_are_placeholders_are_all_hidden():
+    text = "\n".join(f"amqp://a:{n:04}x@h amqp://a:p{n:03}@h" for n in range(1, 500))
+    redaction = REDACTOR.redact(text, "")
+    assert not any(f":p{n:03}@" in redaction.before or f":{n:04}x@" in redaction.before for n in range(1, 500))
+    signs = [hidden.sign for hidden in redaction.hidden]
+    assert len(set(signs)) == len(signs)
+    assert not [one for one in signs for other in signs if one != other and one.startswith(other)]
+
+
 def test_nothing_that_is_printed_shows_a_secret():
     assert RANDOM not in repr(REDACTOR.redact("", "", [LINE]).hidden)
 

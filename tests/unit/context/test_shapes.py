@@ -1,5 +1,6 @@
 """Where secrets stand in a text, and where none do."""
 
+import itertools
 import time
 
 import pytest
@@ -110,7 +111,7 @@ def test_the_lines_of_a_private_key_are_secrets_also_where_its_beginning_or_end_
 def test_spans_are_in_order_apart_and_within_a_line():
     text = "\n".join("".join(shape.example) for shape in shapes.shipped()) + "\n" + "\n".join(KEY)
     spans = shapes.find(text)
-    assert all(first < last <= following for (first, last), (following, _) in zip(spans, spans[1:], strict=False))
+    assert all(first < last <= following for (first, last), (following, _) in itertools.pairwise(spans))
     assert all("\n" not in text[first:last] for first, last in spans)
 
 

@@ -1,12 +1,14 @@
 """The index process: it ends with its server, gives way, and comes back."""
 
 import asyncio
+import base64
 import json
 import os
 import signal
 import subprocess
 import sys
 
+import msgspec
 import pytest
 
 from monkeycode_lsp.index import wire
@@ -41,8 +43,8 @@ def store(tmp_path):
 async def gone(pid):
     """Wait until there is no such process."""
     async with asyncio.timeout(30):
-        while is_running(pid):
-            await asyncio.sleep(0.02)  # another process's child: nobody tells
+        while is_running(pid):  # noqa: ASYNC110 - another process's child: nobody tells
+            await asyncio.sleep(0.02)
 
 
 @posix
@@ -114,7 +116,7 @@ async def test_no_such_program(top, store):
         assert "cannot be started" in index.status().why
 
 
-async def test_what_is_printed_is_no_message(top, store):
+def test_what_is_printed_is_no_message(top, store):
     """Nothing but messages goes to standard output, and a line that is none harms nothing."""
     begin = json.dumps({"type": "begin", "folder": _base64(top), "database": _base64(store / "x.db")})
     process = subprocess.Popen(
@@ -170,8 +172,6 @@ async def test_many_changes_at_once_are_all_found(top, store):
 
 
 def test_messages_are_one_line_each():
-    import msgspec  # noqa: PLC0415 - for this one only
-
     for message in (wire.Begin(b"/a\n\xff", b"/b"), wire.Changed(("a\nb",)), wire.Rebuild(), wire.State("ready"), wire.Notice("a\nb")):
         line = msgspec.json.encode(message)
         assert b"\n" not in line
@@ -179,6 +179,4 @@ def test_messages_are_one_line_each():
 
 
 def _base64(path):
-    import base64  # noqa: PLC0415 - for this one only
-
     return base64.b64encode(os.fsencode(path)).decode()

@@ -1,0 +1,165 @@
+"""What the ignore files on the disk say of documents: read off the loop, closed until read, told of changes."""
+
+import asyncio
+import os
+
+import pytest
+
+from monkeycode_lsp.context.ignores import Level
+from monkeycode_lsp.context.policy import ANYWHERE
+from monkeycode_lsp.privacy import reading
+from monkeycode_lsp.privacy.rules import FRESH_S, Rules
+
+NAMES = (".gitignore", ".monkeycodeignore")
+
+
+class Scene:
+    """A workspace on the disk, and the rules as the server asks for them."""
+
+    def __init__(self, root, names=NAMES, **how):
+        self.root = root
+        self.now = 0.0
+        self.told = []
+        self.rules = Rules(names, report=self.told.append, clock=lambda: self.now, **how)
+
+    def write(self, path, text):
+        (self.root / path).parent.mkdir(parents=True, exist_ok=True)
+        (self.root / path).write_text(text)
+
+    def uri(self, path):
+        return (self.root / path).as_uri()
+
+    async def judge(self, path, **how):
+        return await self.rules.judge(self.uri(path), self.root.as_uri(), **{"within_s": 20} | how)
+
+    async def level(self, path):
+        return (await self.judge(path)).level
+
+
+@pytest.fixture
+def scene(tmp_path):
+    (tmp_path / "w").mkdir()
+    return Scene(tmp_path / "w")
+
+
+async def test_without_ignore_files_everything_may_go_anywhere(scene):
+    assert await scene.judge("a.py") == ANYWHERE
+
+
+async def test_files_of_every_folder_of_the_workspace_count(scene):
+    scene.write(".monkeycodeignore", "*.sql\n[local]\ninside/\n")
+    scene.write("inside/.monkeycodeignore", "x.py")
+    scene.write(".gitignore", "build/")
+    assert [await scene.level(path) for path in ("a.py", "a.sql", "inside/a.py", "inside/x.py")] == [
+        Level.ANYWHERE, Level.NEVER, Level.LOCAL, Level.NEVER,
+    ]  # fmt: skip
+    assert not (await scene.judge("build/a.py")).is_quoted
+
+
+async def test_what_lies_above_the_workspace_counts_in_a_repository_only(scene):
+    (scene.root.parent / ".monkeycodeignore").write_text("a.py")
+    assert await scene.level("a.py") is Level.ANYWHERE
+    (scene.root.parent / ".git").mkdir()
+    scene.rules.changed()
+    assert await scene.level("a.py") is Level.NEVER
+
+
+async def test_what_is_excluded_by_the_repository_alone_is_not_quoted(scene):
+    scene.write(".git/info/exclude", "notes/")
+    assert not (await scene.judge("notes/a.md")).is_quoted
+
+
+async def test_a_broken_file_closes_everything_below_and_is_told_once(scene):
+    scene.write("inside/.monkeycodeignore", "ok\n[lcoal]\n")
+    for _ in range(3):
+        scene.now += 10
+        assert [await scene.level(path) for path in ("a.py", "inside/a.py", "inside/b/c.py")] == [Level.ANYWHERE, Level.NEVER, Level.NEVER]
+    (told,) = scene.told
+    assert told.startswith("Line 2 of ")
+    assert "inside/.monkeycodeignore is not understood: there is no section [lcoal]" in told
+    scene.write("inside/.monkeycodeignore", "ok\n")
+    scene.rules.changed()
+    assert await scene.level("inside/a.py") is Level.ANYWHERE
+    assert len(scene.told) == 1
+    scene.write("inside/.monkeycodeignore", "ok\n[lcoal]\n")
+    scene.rules.changed()
+    await scene.level("inside/a.py")
+    assert len(scene.told) == 2
+
+
+async def test_a_change_counts_at_once_when_told_and_within_seconds_when_not(scene):
+    assert await scene.level("a.py") is Level.ANYWHERE
+    scene.write(".monkeycodeignore", "a.py")
+    assert scene.rules.known(scene.uri("a.py")) == ANYWHERE
+    scene.rules.changed()
+    assert scene.rules.known(scene.uri("a.py")) is None
+    assert await scene.level("a.py") is Level.NEVER
+    (scene.root / ".monkeycodeignore").unlink()
+    scene.now += FRESH_S + 0.1
+    assert await scene.level("a.py") is Level.ANYWHERE
+
+
+async def test_what_has_not_been_read_is_not_served(scene):
+    verdict = await scene.judge("a.py", within_s=0)
+    assert (verdict.level, verdict.is_quoted, "not been read" in verdict.why) == (Level.NEVER, False, True)
+    assert await scene.level("a.py") is Level.ANYWHERE
+
+
+async def test_what_was_known_counts_while_the_disk_is_slow(scene):
+    assert await scene.level("a.py") is Level.ANYWHERE
+    scene.now += 100
+    assert await scene.judge("a.py", within_s=0) == ANYWHERE
+
+
+async def test_a_look_that_began_before_a_change_is_not_remembered(scene):
+    early = asyncio.create_task(scene.judge("a.py", within_s=20))
+    await asyncio.sleep(0)
+    scene.write(".monkeycodeignore", "a.py")
+    scene.rules.changed()
+    await early
+    assert await scene.level("a.py") is Level.NEVER
+
+
+async def test_a_link_is_judged_by_what_it_leads_to(scene):
+    scene.write(".monkeycodeignore", "private/")
+    scene.write("private/a.py", "")
+    scene.write(".env", "")
+    (scene.root / "link.py").symlink_to(scene.root / "private" / "a.py")
+    (scene.root / "settings.py").symlink_to(scene.root / ".env")
+    (scene.root / "open").symlink_to(scene.root / "private")
+    assert [await scene.level(path) for path in ("link.py", "settings.py", "open/a.py")] == [Level.NEVER] * 3
+    assert "holds secrets" in (await scene.judge("settings.py")).why
+
+
+async def test_what_is_no_file_closes_and_is_not_waited_for(scene):
+    os.mkfifo(scene.root / ".monkeycodeignore")
+    assert await scene.level("a.py") is Level.NEVER
+    assert "cannot be read" in scene.told[0]
+
+
+async def test_only_the_files_of_the_setting_are_read(tmp_path):
+    (tmp_path / ".monkeycodeignore").write_text("a.py")
+    (tmp_path / ".aiexclude").write_text("b.py")
+    scene = Scene(tmp_path, names=(".aiexclude", "../x", "", "a/b"))
+    assert [await scene.level(path) for path in ("a.py", "b.py")] == [Level.ANYWHERE, Level.NEVER]
+    assert scene.rules.is_ignore_file(scene.uri("x/.aiexclude"))
+    assert not scene.rules.is_ignore_file(scene.uri(".monkeycodeignore"))
+
+
+@pytest.mark.parametrize("uri", ["untitled:Untitled-1", "vscode-remote://ssh/w/a.py", "file:", "file://[::1/w", "", "file:///a%00b"])
+async def test_what_is_not_on_this_disk_has_no_ignore_file(uri):
+    assert await Rules(NAMES, report=print).judge(uri) == ANYWHERE
+    assert not Rules(NAMES, report=print).is_ignore_file(uri)
+
+
+def test_cells_and_odd_spellings_are_the_same_file(tmp_path):
+    path = tmp_path / "a b#c.py"
+    assert reading.path_of(path.as_uri()) == path
+    assert reading.path_of(f"vscode-notebook-cell:{tmp_path}/x.ipynb#W0") == tmp_path / "x.ipynb"
+
+
+async def test_many_documents_leave_little_behind(scene):
+    for n in range(1_100):
+        await scene.level(f"{n}.py")
+    assert len(scene.rules._known) <= 1_024
+    await scene.rules.aclose()
