@@ -18,6 +18,7 @@ from monkeycode_lsp import candidates, clock, config, debounce, power
 from monkeycode_lsp.account import Account, why_empty
 from monkeycode_lsp.admission import Admission
 from monkeycode_lsp.context import surroundings
+from monkeycode_lsp.context.redaction import has_secret
 from monkeycode_lsp.documents import Edited
 from monkeycode_lsp.domain import Ask, Origin, OutcomeKind, Snapshot, Suggestion, Trigger, Window
 from monkeycode_lsp.engines.base import Engine, Model
@@ -33,6 +34,7 @@ from monkeycode_lsp.read_ahead import ReadAhead
 from monkeycode_lsp.readiness import Readiness
 from monkeycode_lsp.recall.agreement import rest
 from monkeycode_lsp.recall.lookup import Recall
+from monkeycode_lsp.recall.tier import reach
 from monkeycode_lsp.requesting import Requesting
 from monkeycode_lsp.scale import READ_S, Scale
 from monkeycode_lsp.screen import Screen
@@ -200,9 +202,9 @@ class Completer:
         if self._readiness.model is None or not self.settings.cache.enabled:
             await asyncio.sleep(for_s)
             return None
-        kept = await self._recall.look_further(
-            ask.snapshot.uri, self._requesting.scope(self._readiness.model, ask.snapshot), window, for_s=for_s
-        )
+        scope = self._requesting.scope(self._readiness.model, ask.snapshot)
+        far = reach(has_secret=has_secret(window.prefix, window.suffix), stays_here=ask.stays_here)
+        kept = await self._recall.look_further(ask.snapshot.uri, scope, window, for_s=for_s, reach=far)
         return self._fitted(kept, ask, window) if kept is not None else None
 
     async def _generate(self, ask: Ask, window: Window, log: Account, until: float, *, may_shorten: bool = True) -> list[Suggestion]:
@@ -288,7 +290,10 @@ class Completer:
             self.gathering.learn(generation.usage.read, generation.first_ms)
         text = self._shaping.cleaned(generation).text
         if text and self.settings.cache.enabled:
-            self._recall.keep(uri, generation.scope, generation.window, Suggestion(text, confidence=generation.confidence))
+            window, request = generation.window, generation.request
+            secret = request.redaction.found or has_secret(window.prefix + text, window.suffix)
+            far = reach(has_secret=secret, stays_here=request.prompt.stays_here)
+            self._recall.keep(uri, generation.scope, window, Suggestion(text, confidence=generation.confidence), reach=far)
             if self._requesting.uses_drafts(self._readiness.model):
                 self._recall.near.add(generation.scope.own, generation.window, text)
 
@@ -369,7 +374,7 @@ class Completer:
         """A file was written, by the editor or another program."""
         if self._admission.file_written(uri):
             self.gathering.forget()
-        self.gathering.saved(workspace, [path])
+        self.gathering.saved(uri, workspace, path)
 
     def closed(self, uri: str) -> None:
         """The document was closed: stop what runs for it and forget what helped only there."""

@@ -113,8 +113,13 @@ class Gathering:
 
     def left(self, snapshot: Snapshot) -> None:
         """The user goes to another document: read this one as it is now, when there is time."""
-        if not self.settings.snippet_tokens or not _home(snapshot):
+        home = _home(snapshot)
+        if not self.settings.snippet_tokens or not home:
             return
+        path = relative_path(snapshot.uri, home)
+        for (uri, _), chosen in self._chosen.items():
+            if self._homes.get(uri) == home and any(one.snippet.path == path for one in chosen.chosen):
+                self._changed.setdefault(uri, set()).add(path)  # what is quoted of it may say something else by now
         self._to_read[snapshot.uri] = snapshot
         if self._reading is None or self._reading.done():
             self._reading = asyncio.create_task(self._read())
@@ -144,13 +149,15 @@ class Gathering:
         if task is not None:
             task.cancel()
 
-    def saved(self, workspace: str, files: Sequence[Path]) -> None:
-        """Files were written, by the editor or another program."""
+    def saved(self, uri: str, workspace: str, file: Path) -> None:
+        """A file was written, by the editor or another program."""
         index = self._indexes.get(workspace)
         if index is not None:
-            index.changed(files)
-        for (uri, _), chosen in self._chosen.items():
-            self._changed.setdefault(uri, set()).update(_below(files, chosen))
+            index.changed([file])
+        for edits in self._edits.values():
+            edits.forget(uri)
+        for (other, _), chosen in self._chosen.items():
+            self._changed.setdefault(other, set()).update(_below(file, chosen))
 
     def forget(self) -> None:
         """What may be quoted is another matter now: choose anew."""
@@ -292,7 +299,7 @@ def _home(snapshot: Snapshot) -> str:
     return snapshot.uri.rpartition("/")[0] if snapshot.uri.startswith("file:") else ""
 
 
-def _below(files: Iterable[Path], chosen: Selection) -> set[str]:
-    """The paths of what was chosen that may be one of these files."""
-    whole = [file.as_posix() for file in files]
-    return {one.snippet.path for one in chosen.chosen if any(file.endswith("/" + one.snippet.path) for file in whole)}
+def _below(file: Path, chosen: Selection) -> set[str]:
+    """The paths of what was chosen that may be this file."""
+    whole = file.as_posix()
+    return {one.snippet.path for one in chosen.chosen if whole.endswith("/" + one.snippet.path)}

@@ -25,6 +25,7 @@ from monkeycode_lsp.domain import Ask, Suggestion
 from monkeycode_lsp.editor_settings import EditorSettings
 from monkeycode_lsp.errors import ModelMissingError, MonkeyCodeError, SupersededError
 from monkeycode_lsp.notices import Notices, PullModel
+from monkeycode_lsp.observe import figures
 from monkeycode_lsp.observe.outcomes import Outcomes
 from monkeycode_lsp.protocol import Protocol
 from monkeycode_lsp.settings import Layers
@@ -38,6 +39,8 @@ FORGET = "monkeycode.forget"
 REJECTED = "monkeycode.rejected"
 """Sent with the number that `monkeycode.accepted` would have been sent with."""
 WHY = "monkeycode.why"
+STATS = "monkeycode.stats"
+"""How often something was shown in this window, and what became of it."""
 TRIGGER_CHARACTERS = list(".([{,:=/ \"'")
 _SAVE_EVERY_S = 1.0
 
@@ -148,6 +151,7 @@ class Server:
         self._ls.command(REJECTED)(partial(self._rejected))
         self._ls.command(FORGET)(partial(self._forget))
         self._ls.command(WHY)(partial(self._why))
+        self._ls.command(STATS)(partial(self._stats))
 
     # Life
 
@@ -341,6 +345,9 @@ class Server:
         if self._completer is not None:
             self._completer.recall.forget_all()
 
+    def _stats(self, *_args: Any) -> Any:
+        return figures.value(self._outcomes.last())
+
     def _why(self, *args: Any) -> list[dict[str, Any]]:
         number = _number(args)
         n = 20 if number is None else number
@@ -360,6 +367,10 @@ class Server:
                 "reusedTokens": outcome.reused_tokens,
                 "generatedTokens": outcome.generated_tokens,
                 "accepted": outcome.accepted,
+                "model": outcome.model,
+                "confidence": outcome.confidence,
+                "odds": outcome.odds,
+                "fate": outcome.fate,
             }
             for outcome in self._outcomes.last(n)
         ]  # fmt: skip

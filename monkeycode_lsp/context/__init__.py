@@ -1,1 +1,1 @@
-"""What the model is shown: the window around the cursor, and (by and by) pieces of other places."""
+"""What the model is shown: the window around the cursor, pieces of other places, and nothing that is secret."""

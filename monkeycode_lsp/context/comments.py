@@ -123,10 +123,12 @@ def _outside(at: int, end: int) -> Inside:
 def _by_text(prefix: str, line: str, language: str) -> Inside:
     said = _STRING.sub("", line)
     mark = marker(language)
-    if (mark and mark in _UNCLOSED.sub("", said)) or _ends_in_block(prefix, language):
-        return "comment"
     is_prose = language in _MARKUP or language == "plaintext"
-    return "string" if not is_prose and _UNCLOSED.search(said) else "code"
+    unclosed = None if is_prose else _UNCLOSED.search(said)
+    before = prefix[: len(prefix) - len(unclosed[0])] if unclosed else prefix
+    if (mark and mark in _UNCLOSED.sub("", said)) or _ends_in_block(before, language):
+        return "comment"
+    return "string" if unclosed else "code"
 
 
 def in_block(window: Window) -> bool:

@@ -118,18 +118,6 @@ class Edits:
             return
         document.lines, document.is_open = list(document.lines), False
 
-    def renamed(self, uri: str, new_uri: str, path: str) -> None:
-        """The file has another name now."""
-        document = self._documents.pop(uri, None)
-        if document is None:
-            return
-        there = self._documents.get(new_uri)
-        if there is None:
-            document.path = path
-            self._documents[new_uri] = document
-        elif not there.regions and list(there.lines) == list(document.lines):  # the editor opened it first
-            there.before, there.regions = document.before, document.regions
-
     def forget(self, uri: str) -> None:
         """The file is gone, or another program changed it while it was closed."""
         document = self._documents.get(uri)

@@ -39,11 +39,12 @@ _CLOSERS = (")", "]", "}", "{", "->", "where ")
 
 
 def own(lines: Sequence[str], place: Place) -> list[Snippet]:
-    """The imports above the window, and the heads of the functions and classes around the cursor that begin above it."""
+    """The imports, if some are above the window, and the heads of the functions and classes around the cursor that begin above it."""
     if place.first <= 0:
         return []
     found = []
-    imported = "\n".join(_imports(lines, place.first))
+    # All of them, though the window may show some: a text that grows while the window moves down would change the prompt.
+    imported = "\n".join(_imports(lines)) if any(_imports(lines[: min(place.first, HEAD_LINES)])) else ""
     if imported:
         found.append(Snippet(path=place.path, text=imported, kind="own", score=1.0))
     heads = "\n".join(_heads(lines, place))
@@ -52,10 +53,10 @@ def own(lines: Sequence[str], place: Place) -> list[Snippet]:
     return found
 
 
-def _imports(lines: Sequence[str], stop: int) -> Iterator[str]:
+def _imports(lines: Sequence[str]) -> Iterator[str]:
     """The lines of the import statements, also of those that go on over several lines."""
     n_found, n_open = 0, 0
-    for raw in lines[: min(stop, HEAD_LINES)]:
+    for raw in lines[:HEAD_LINES]:
         line = _shown(raw)
         if n_open <= 0 and not _IMPORT.match(line):
             continue

@@ -13,7 +13,7 @@ import msgspec
 from monkeycode_lsp.context import tokens, words
 from monkeycode_lsp.domain import Snippet, Window
 
-WEIGHTS = {"definition": 1.0, "own": 0.9, "edit": 0.6, "similar": 0.7}
+WEIGHTS = {"definition": 1.0, "own": 0.9, "edit": 0.6, "similar": 0.5}
 """What the best snippet of a kind is worth."""
 ALIKE = 0.9
 """Two snippets with more in common are one."""

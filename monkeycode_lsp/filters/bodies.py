@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from monkeycode_lsp.context import comments
 from monkeycode_lsp.domain import Window
 from monkeycode_lsp.filters import brackets
 from monkeycode_lsp.filters.echo import last_line_above
@@ -11,8 +12,8 @@ from monkeycode_lsp.filters.indentation import n_columns
 
 _NEEDS_BODY = frozenset({"python", "gdscript", "nim", "starlark", "cython"})
 """Languages in which a block without a statement is a fault."""
-_STARTS_ANEW = re.compile(r"\s*(?:@|#|\"{3}|'{3})")
-"""What may stand above a header."""
+_OUTSIDE = re.compile(r"[^\s@#)\]}\"'\\]")
+_QUOTES = ('"""', "'''")
 _LEAVES = re.compile(r"\s*(?:return|yield|await)\b")
 _FUNCTION = re.compile(r"(?:async\s+)?(?:def|class)\b|\)")
 _GOES_ON = re.compile(r"(?:elif|else|except|finally)\b")
@@ -30,28 +31,22 @@ def unless_body_is_missing(text: str, window: Window) -> str:
 
 
 def without_lost_lines(text: str, window: Window) -> str:
-    """No lines that leave the block of which the very next line below goes on, unless they open one that it fits.
+    """No lines outside everything before one that goes on inside of a block, unless they open one that it fits.
 
     Who has left a function does not come back to its `return`.
     """
-    below = window.suffix[1 : window.suffix.find("\n", 1)] if window.suffix.startswith("\n") else ""
-    floor = n_columns(below)
-    if window.language not in _NEEDS_BODY or not below.strip() or not floor or "\n" not in text:
+    below = window.suffix[1:].partition("\n")[0] if window.suffix.startswith("\n") else ""
+    if window.language not in _NEEDS_BODY or "\n" not in text or not below.strip() or not n_columns(below):
         return text
     lines = text.split("\n")
     opened = [False, *brackets.open_at_line_ends(text, window.language)]
-    last: str | None = None
-    first: int | None = None
-    for index, line in enumerate(lines):
-        if index and line.strip() and not opened[index] and n_columns(line) < floor and not _STARTS_ANEW.match(line):
-            last = line
-            first = index if first is None else first
-    if first is None or last is None or _is_header(last, below):
+    outside = [index for index, line in enumerate(lines) if index and _OUTSIDE.match(line) and not opened[index]]
+    if not outside or _is_header(lines[outside[-1]], below) or any(mark in text for mark in _QUOTES) or comments.inside(window) != "code":
         return text
-    return "\n".join(lines[:first])
+    return "\n".join(lines[: outside[0]])
 
 
 def _is_header(line: str, below: str) -> bool:
     """Whether `below` can stand in what `line` opens; nobody returns from a module."""
-    is_open = line.rstrip().endswith((":", "(", "[", "{", ","))
-    return is_open and not (_LEAVES.match(below) and n_columns(line) == 0 and not _FUNCTION.match(line))
+    goes_on = line.rstrip().endswith((":", "(", "[", "{", ",", "\\"))
+    return goes_on and (_FUNCTION.match(line) is not None or not _LEAVES.match(below))

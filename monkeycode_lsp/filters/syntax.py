@@ -35,7 +35,9 @@ def without_faults(text: str, window: Window, around: Surroundings = Surrounding
     most, elsewhere = without
     no_worse = ""
     for piece in _pieces(text):
-        n = faults.count(before + piece + after, window.language) or 0
+        n = faults.count(before + piece + after, window.language)
+        if n is None:
+            continue
         if n <= elsewhere:
             return piece
         if n <= most and not no_worse:

@@ -26,7 +26,9 @@ _FEW_ODD = 20
 """Bytes that are no UTF-8: a name in an older encoding."""
 _HEAD = 2_048
 _GENERATED = re.compile(
-    r"@generated\b|\bdo not (?:edit|modify)\b|\bautomatically generated\b|\bauto-?generated (?:by|file|code)\b", re.IGNORECASE
+    r"@generated\b|\bgenerated\b.*\bdo not (?:edit|modify)\b|\bdo not (?:edit|modify)\b.*\bgenerated\b"
+    r"|\bautomatically generated\b|\bauto-?generated (?:by|file|code)\b",
+    re.IGNORECASE,
 )
 _GENERATED_GO = re.compile(r"^// Code generated .* DO NOT EDIT\.$", re.MULTILINE)
 _COMMENT = re.compile(r"^\s*(?:#|//|/?\*|--|;|<!--|\"\"\"|''')")

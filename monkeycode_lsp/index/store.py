@@ -93,6 +93,8 @@ class Store:
             # After a power failure the last changes may be missing; they are read again from the workspace.
             self._db.execute("PRAGMA synchronous = NORMAL")
             self._db.execute("PRAGMA cache_size = -8192")
+            # What is no longer to be quoted is not to lie there either.
+            self._db.execute("PRAGMA secure_delete = ON")
             self._db.execute("PRAGMA journal_size_limit = 16777216")
             if self._db.execute("PRAGMA user_version").fetchone()[0] != VERSION or not self._is_for(about):
                 self._begin_anew(about)

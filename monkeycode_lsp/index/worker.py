@@ -21,7 +21,7 @@ from typing import BinaryIO, Literal, NoReturn
 
 import msgspec
 
-from monkeycode_lsp.index import store, trouble, wire
+from monkeycode_lsp.index import care, store, trouble, wire
 from monkeycode_lsp.index.crashes import Note
 from monkeycode_lsp.index.indexer import Indexer
 from monkeycode_lsp.index.lock import Lock
@@ -38,7 +38,7 @@ _LONGEST_WAIT_S = 3_600.0
 _MANY_CHANGES = 5_000
 """At once: then some may have been lost."""
 _SLOW_WALK = 30.0
-"""Where the workspace is walked instead of watched, at most one part in so many of the time is spent on it."""
+"""Where the workspace is walked instead of watched, about one part in so many of the time is spent on it at most."""
 _VERSION = "1"
 """Of what is extracted; another one reads every file again."""
 
@@ -136,6 +136,8 @@ class Worker:
         opened = Store(self._path)
         opened.open({"folder": as_text(self._root), "version": _VERSION})
         self._store = opened
+        care.used(self._path)
+        care.sweep(self._path.parent)
         with contextlib.suppress(queue.Empty):  # what came before is seen by looking at everything, and by another process
             while True:
                 self._inbox.get_nowait()
@@ -160,11 +162,12 @@ class Worker:
         self._walk_at = math.inf
         self._tell(indexer, "indexing")
         indexer.find_folders()
+        looked_s = time.monotonic() - began  # what a walk costs when nothing has changed, or a little less
         self._unwatched = self._watcher.watch(indexer.folders)  # before anything is read, so that no change is lost
         indexer.everything()
         now = time.monotonic()
         every_s = self._begin.pace.unwatched_every_s if self._unwatched else self._begin.pace.walk_every_s
-        self._walk_at = min(self._walk_at, now + max(every_s, _SLOW_WALK * (now - began)))
+        self._walk_at = min(self._walk_at, now + max(every_s, _SLOW_WALK * looked_s))
         if self._store is not None:
             self._store.tidy()
         self._tell(indexer, "ready")

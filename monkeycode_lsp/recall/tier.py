@@ -23,6 +23,13 @@ class Reach(enum.IntEnum):
     TEAM = 2
 
 
+def reach(*, has_secret: bool, stays_here: bool) -> Reach:
+    """Of a place, by what stands there."""
+    if has_secret:
+        return Reach.PROCESS
+    return Reach.MACHINE if stays_here else Reach.TEAM
+
+
 class Tier(Protocol):
     """One place where records are kept by a 16-byte key."""
 

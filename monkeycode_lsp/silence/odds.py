@@ -4,8 +4,8 @@ Invariant: the surer the model, the better the odds; the more it says, and in a 
 
 The figures were fitted to 231 answers of Qwen2.5-Coder-0.5B to holes in real Python code: a third of it the standard library,
 a third other libraries, a third code that no model has seen.  Of two answers, a good and a bad one, the good one has the
-better odds in 83 % of cases (cross-validated); by the mean alone in 73 %.  The least sure token and the first one add nothing
-to these three.
+better odds in 83 % of cases (cross-validated); by the mean alone in 73 %.  The least sure token and the first one add next to
+nothing to these three.
 """
 
 from __future__ import annotations

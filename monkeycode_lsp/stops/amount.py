@@ -28,7 +28,9 @@ _BESIDE = frozenset(")]}>\"'`:;,{ \t")
 """What may stand after the cursor without being code: closers, most of them put there by the editor."""
 
 
-_STATEMENT = re.compile(r"(?:async\s+)?(?:if|elif|else|for|while|try|except|finally|with|def|class|match|case)\b.*:\Z|\b(?:else|do|then|begin)\Z")
+_STATEMENT = re.compile(
+    r"(?:async\s+)?(?:if|elif|else|for|while|try|except|finally|with|def|class|match|case)\b.*:\Z|\b(?:else|do|then|begin)\Z"
+)
 _LABEL = re.compile(r"(?:case\b.*|default|public|private|protected|[A-Za-z_]\w*)\s*:\Z")
 _ELSE = re.compile(r"(?:\}\s*)?else\Z")
 _HEAD_LINES = 40

@@ -24,7 +24,7 @@ _MOST_APART = 3
 
 
 _STEP_OUTSIDE = 2
-"""Lines that cannot stand before the text that follows try the patience sooner."""
+"""Lines outside everything, where what follows is inside of something, try the patience sooner."""
 _MOST_SCANNED = MOST_LINES * (_MOST_APART + 1)
 
 
@@ -67,7 +67,7 @@ def end(text: str, window: Window, plan: Plan, *, is_broken_off: bool) -> Stop |
             break
         n += 1
         if likely is not None:
-            n_beyond += 1 if columns >= gap.floor or OPENS.search(line.text) else _STEP_OUTSIDE
+            n_beyond += _STEP_OUTSIDE if columns == 0 < gap.floor and not OPENS.search(line.text) else 1
         n_blank = 0
         kept = line.end
         if n >= plan.max_lines or n_beyond > plan.patience:

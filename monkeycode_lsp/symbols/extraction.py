@@ -21,6 +21,8 @@ MAX_SOURCE = 1_000_000
 """Characters that are looked at."""
 
 MAX_SYMBOLS = 4_000
+_WITHIN_MS = 400.0
+"""Of processor time for the parser; a text in which it finds no sense by then is read by its lines."""
 _MAX_ADDED = 20
 _LOST, _MAX_LOST = 20, 50
 """Bytes of a place, from which on it is worth another look; and how many of them."""
@@ -41,7 +43,7 @@ def extract(text: str, language: str) -> list[Symbol]:
     text = text[:MAX_SOURCE]
     readable, language = preparing.prepared(text, language)
     shape = SHAPES.get(language)
-    tree = grammars.parse(readable, language) if shape is not None else None
+    tree = grammars.parse(readable, language, within_ms=_WITHIN_MS) if shape is not None else None
     if shape is None or tree is None:
         return plain.extract(text, language)
     source = text.encode("utf-8", errors="replace")

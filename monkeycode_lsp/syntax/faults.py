@@ -11,14 +11,14 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 
-def count(text: str, language: str) -> int | None:
-    """Places of `text` that the grammar does not understand, and tokens that it misses; None: no grammar."""
-    tree = grammars.parse(text, language)
+def count(text: str, language: str, *, within_ms: float = grammars.WITHIN_MS) -> int | None:
+    """Places of `text` that the grammar does not understand, and tokens that it misses; None: there is no tree."""
+    tree = grammars.parse(text, language, within_ms=within_ms)
     return None if tree is None else sum(1 for _ in _faults(tree.root_node))
 
 
 def around(text: str, at: int, language: str) -> tuple[int, int] | None:
-    """How many there are, and how many of them do not touch the character `at` or the white space around it; None: no grammar."""
+    """How many there are, and how many of them do not touch the character `at` or the white space around it; None: there is no tree."""
     tree = grammars.parse(text, language)
     if tree is None:
         return None

@@ -65,6 +65,7 @@ async def test_no_blank_lines_are_appended(scene, marked, said, text):
     [
         ("if a:\n   ‸", "foo(1,\n       2)", "if a:\n   foo(1,\n       2)"),
         ("if a:\n  ‸", "b = [\n    1,\n  ]", "if a:\n  b = [\n    1,\n  ]"),
+        ("def f():\n  if a:\n    b()\n  ‸", "c = [\n    1,\n  ]", "def f():\n  if a:\n    b()\n  c = [\n    1,\n  ]"),
         ("if a:\n\t‸", "b = 1\n\tc = 2", "if a:\n\tb = 1\n\tc = 2"),
         ("def f():\n    ‸", "if a:\n        b()\n    c()", "def f():\n    if a:\n        b()\n    c()"),
     ],

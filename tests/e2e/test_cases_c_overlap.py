@@ -18,6 +18,12 @@ pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="module")]
         ("x = [‸]", "[1], [2]", "x = [[1], [2]]"),
         ("x = foo(‸) + 1", "a, b) + 1", "x = foo(a, b) + 1"),  # microsoft/vscode#170538, microsoft/vscode#211501
         ("x = foo(‸) + 1", "a, b", "x = foo(a, b) + 1"),
+        ("x = [‸]", "[]", "x = [[]]"),
+        ("foo(bar(‸))", "1), 2)", "foo(bar(1))"),
+        ("x = {‸}", '"a": {}}', 'x = {"a": {}}'),
+        ('print("‸")', 'hi")', 'print("hi")'),
+        ("print(a, ‸b)", "c, b)", "print(a, c, b)"),
+        ("def f(xs):\n    ‸\n\n    return 0\n", "xs.sort()\n    return 0\n", "def f(xs):\n    xs.sort()\n\n    return 0\n"),
         ('"""‸"""', 'Doc."""', '"""Doc."""'),  # TabbyML/tabby#1265
         ("def f():\n    a = 1\n    ‸\n    return a\n", "a += 1\n    return a\n", "def f():\n    a = 1\n    a += 1\n    return a\n"),
     ],

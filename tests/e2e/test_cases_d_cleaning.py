@@ -66,6 +66,49 @@ async def test_endless_repetition_is_cut(scene, line):
     assert shown.text is None or shown.text.count(line.strip()) <= 1
 
 
+async def test_a_number_without_end_is_cut_and_not_shown(scene):
+    n_sent = 0
+
+    async def endless(exchange):
+        nonlocal n_sent
+        await exchange.head()
+        await exchange.text("1")
+        for _ in range(500):
+            if exchange.request.closed.is_set():
+                return
+            await exchange.text("0")
+            n_sent += 1
+            await asyncio.sleep(0.005)
+
+    shown = await scene.show("print(‸", endless)
+    (request,) = shown.requests
+    await asyncio.wait_for(request.closed.wait(), 5)
+    assert n_sent < 100
+    assert shown.text is None
+
+
+@pytest.mark.parametrize(
+    ("marked", "said", "language"),
+    [
+        ("try:\n    ‸\n", "except OSError:\n    pass", "python"),
+        ("for x in xs:\n    ‸\n", "for x in xs:", "python"),
+    ],
+)
+async def test_what_only_goes_round_in_circles_is_not_shown(scene, marked, said, language):
+    assert (await scene.show(marked, said, language=language)).text is None
+
+
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        ("n = 1\n\n# Test it:\nprint(f())\nprint(f())\n", "n = 1"),
+        ("n = 1\n```\nThis sets n.", "n = 1"),
+    ],
+)
+async def test_what_a_model_says_beyond_the_function_is_not_shown(scene, said, text):
+    assert (await scene.show("def f():\n    ‸\n    return n\n", said)).text == text
+
+
 @pytest.mark.parametrize(
     ("said", "texts"), [("na\0me", {None, "name", "na"}), ("ok\n\ufffd\ufffd", {None, "ok"}), ("\x1b[31mred", {None, "red", "[31mred"})]
 )

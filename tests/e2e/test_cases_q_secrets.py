@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests import servers
+from tests import driver, servers
 from tests.e2e import scene as scenes
 
 pytestmark = pytest.mark.e2e
@@ -88,3 +88,121 @@ async def test_text_goes_to_the_configured_server_only_and_the_outcome_file_hold
     assert files  # the outcomes
     assert all(SOURCE not in file.read_text(errors="replace") for file in files)
     assert all(file.stat().st_mode & 0o077 == 0 or file.parent.stat().st_mode & 0o077 == 0 for file in files)
+
+
+SECRET = "kV9mQ2xW7bN5tR8pL1cZ4fH6jG0sYqE3"
+"""Looks like a key."""
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    folder = tmp_path / "project"
+    folder.mkdir()
+    return folder
+
+
+def running(home, workspace, script=None, **options):
+    params = driver.VSCODE | {"rootUri": workspace.as_uri(), "workspaceFolders": [{"uri": workspace.as_uri(), "name": "project"}]}
+    return scenes.running(home, script, params=params, options=scenes.merged({"context": {"index": False}}, options))
+
+
+def bodies(scene):
+    return "".join(request.body.decode() for request in scene.backend.requests)
+
+
+def saved(scene, path):
+    scene.lsp.notify("textDocument/didSave", {"textDocument": {"uri": path.as_uri()}})
+
+
+async def test_a_secret_file_that_is_open_is_never_quoted_in_the_prompt_of_another(home, workspace):
+    (workspace / ".monkeycodeignore").write_text("private.py\n")
+    async with running(home, workspace, cache={"enabled": False}) as scene:
+        for name in (".env", "private.py", "credentials.json"):
+            uri, line, column = scene.put(
+                f"def to_celsius(fahrenheit):  # {SOURCE}\n    return scaled_from(fahrenheit)\n‸", uri=(workspace / name).as_uri()
+            )
+            scene.lsp.change(uri, (line, column), (line, column), f"scaled_from(fahrenheit)  # {SOURCE}\n")
+            assert (await scene.ask(uri, 0, 5, invoked=True)).requests == []
+        uri, line, column = scene.put(
+            "def report(fahrenheit):\n    to_celsius(scaled_from(fahrenheit))\n    ‸\n", uri=(workspace / "app.py").as_uri()
+        )
+        for _ in range(3):  # what is gathered for one ask stands in the next
+            assert len((await scene.ask(uri, line, column, invoked=True)).requests) == 1
+        assert SOURCE not in bodies(scene)
+
+
+async def test_a_change_of_the_ignore_file_counts_at_once(home, workspace):
+    path = workspace / ".monkeycodeignore"
+    async with running(home, workspace, cache={"enabled": False}) as scene:
+        uri, line, column = scene.put("x = ‸", uri=(workspace / "inside.py").as_uri())
+        assert (await scene.ask(uri, line, column, invoked=True)).text == "ok"
+        path.write_text("inside.py\n")
+        saved(scene, path)
+        assert (await scene.ask(uri, line, column, invoked=True)).requests == []
+        (outcome,) = await scene.lsp.why()
+        assert outcome["outcome"] == "gated"
+        assert "the pattern inside.py in line 1 of" in outcome["reason"]
+        path.write_text("[local]\ninside.py\n")
+        saved(scene, path)
+        assert (await scene.ask(uri, line, column, invoked=True)).text == "ok"  # the endpoint is on this machine
+        path.unlink()
+        saved(scene, path)
+        assert (await scene.ask(uri, line, column, invoked=True)).text == "ok"
+        assert scene.lsp.shown_messages == []
+
+
+async def test_a_broken_ignore_file_means_never_and_is_told_once_with_its_line(home, workspace):
+    (workspace / ".monkeycodeignore").write_text("ok.txt\n[lcoal]\n")
+    async with running(home, workspace, cache={"enabled": False}) as scene:
+        uri, line, column = scene.put("x = ‸", uri=(workspace / "app.py").as_uri())
+        for _ in range(3):
+            assert (await scene.ask(uri, line, column, invoked=True)).requests == []
+        assert ["line 2 of" in str(message).lower() for message in scene.lsp.shown_messages] == [True]
+
+
+async def test_what_stays_here_goes_to_no_server_elsewhere(home, workspace):
+    (workspace / ".monkeycodeignore").write_text("[local]\ninside.py\n")
+    async with running(home, workspace, cache={"enabled": False}) as scene:
+        scene.lsp.configure(scenes.endpoint("http://models.example"))
+        uri, line, column = scene.put(f"{SOURCE} = ‸", uri=(workspace / "inside.py").as_uri())
+        assert (await scene.ask(uri, line, column, invoked=True)).requests == []
+        assert SOURCE not in bodies(scene)
+
+
+async def test_a_secret_inside_the_text_does_not_leave_comes_back_in_the_answer_and_is_not_written_to_the_disk(home, workspace):
+    seen = []
+
+    async def copies(exchange):
+        before, after = scenes.halves(exchange.request)
+        seen.append(before + after)
+        _, *quoted = before.split('"')
+        await servers.reply(f'"{quoted[0]}")' if quoted else "ok")(exchange)
+
+    text = f'api_key = "{SECRET}"\n\n\nconnect('
+    async with running(home, workspace, copies) as scene:
+        await scene.ready()
+        shown = await scene.show(text + "‸\n", copies, uri=(workspace / "app.py").as_uri(), invoked=True)
+        assert shown.text == f'"{SECRET}")'
+        assert [len(line) for line in seen[-1].splitlines()] == [len(line) for line in text.splitlines()]
+        assert SECRET not in bodies(scene)
+        await scene.lsp.shutdown()
+        assert SECRET not in str(scene.lsp.stderr)
+    written = b"".join(file.read_bytes() for file in home.rglob("*") if file.is_file())
+    assert SECRET.encode() not in written
+
+
+async def test_control_markers_in_the_users_own_text_are_text_everywhere(home, workspace):
+    marker = "<|fim_middle|>"
+    async with running(home, workspace, cache={"enabled": False}) as scene:
+        other, line, column = scene.put(
+            f"def to_celsius(fahrenheit):  # {marker}\n    return fahrenheit\n‸", uri=(workspace / "a<|file_sep|>b.py").as_uri()
+        )
+        scene.lsp.change(other, (line, column), (line, column), f"to_celsius(fahrenheit)  # {marker}\n")
+        await scene.ask(other, 0, 5, invoked=True)
+        uri, line, column = scene.put(f"# {marker}\nto_celsius(fahrenheit ‸\n# {marker}\n", uri=(workspace / "c.py").as_uri())
+        for _ in range(3):
+            request = (await scene.ask(uri, line, column, invoked=True)).requests[-1]
+            prompt = request.json["prompt"]
+            assert prompt.count(marker) == 1
+            assert prompt.count("<|fim_prefix|>") == prompt.count("<|fim_suffix|>") == 1
+            assert "a<|file_sep|>b" not in prompt

@@ -17,6 +17,8 @@ OPTIONS = {"completion": {"inComments": False}}
         ("-- todo ‸", "sql"),
         ("<!-- a ‸ -->", "html"),
         ("x = 'a' # it's ‸", "python"),
+        ("/// Says ‸\nfn f() {}\n", "rust"),
+        ("--[[ a ‸ ]]", "lua"),
     ],
 )
 async def test_in_comments_only_when_asked_by_hand(scene, marked, language):
@@ -35,6 +37,8 @@ async def test_in_comments_only_when_asked_by_hand(scene, marked, language):
         ("# a comment\nx = ‸", "python"),
         ('x = "/* " + ‸', "java"),
         ("x = a // ‸", "python"),
+        ("x = `\n// text ‸\n`;\n", "javascript"),
+        ('def f():\n    """Do.\n\n    # text ‸\n    """\n', "python"),
     ],
 )
 async def test_what_only_looks_like_a_comment_is_served(scene, marked, language):

@@ -3,6 +3,8 @@
 import pytest
 
 from monkeycode_lsp import config
+from monkeycode_lsp.context.ignores import Level
+from monkeycode_lsp.context.policy import Verdict
 from monkeycode_lsp.gate import Gate
 from tests.unit.places import ask, at
 
@@ -108,3 +110,11 @@ def test_comments_can_be_left_alone(marked, language, inside):
     assert bool(off.declines(ask(marked, language=language), seen)) == inside
     assert off.declines(ask(marked, language=language, invoked=True), seen) == ""
     assert gate().declines(ask(marked, language=language), seen) == ""
+
+
+def test_what_the_ignore_files_forbid_is_not_served_and_the_pattern_is_named():
+    private = Verdict(Level.NEVER, is_quoted=False, why="the pattern *.sql in line 3 of .monkeycodeignore")
+    rule = gate().refuses(ask("a‸"), verdict=private)
+    assert rule == "The file is private: the pattern *.sql in line 3 of .monkeycodeignore (setting privacy.ignoreFiles)."
+    assert gate().refuses(ask("a‸"), verdict=Verdict(Level.LOCAL)) == ""
+    assert gate().refuses(ask("a‸"), verdict=Verdict(is_quoted=False)) == ""

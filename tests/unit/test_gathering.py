@@ -214,7 +214,7 @@ async def test_files_that_were_written_are_told_to_the_index_and_looked_up_anew(
     here = opened(gathered, HERE.replace("‸", "return to_celsius(‸"))
     await gather(gathered, here)
     index.defined = (Defined("weather.py", "def to_celsius(fahrenheit, digits): ..."),)
-    gathered.saved(W, [Path("/w/weather.py")])
+    gathered.saved("file:///w/weather.py", W, Path("/w/weather.py"))
     (snippet,) = await gather(gathered, here)
     assert "digits" in snippet.text
     assert index.told == [Path("/w/weather.py")]
@@ -262,3 +262,18 @@ async def test_a_document_that_is_closed_leaves_nothing_behind_but_what_it_said(
     await asyncio.sleep(0.1)
     assert gathered.current(here, is_here=True) == ()
     await gathered.aclose()
+
+
+@on_virtual_time
+async def test_what_was_edited_since_it_was_quoted_is_quoted_as_it_is_now():
+    gathered = gathering()
+    opened(gathered, OTHER + "‸", "file:///w/weather.py")
+    await asyncio.sleep(1.0)
+    here = opened(gathered, "def convert(fahrenheit):\n    # fahrenheit to celsius, the temperature\n    return (fahrenheit ‸\n")
+    (snippet,) = await gather(gathered, here)
+    assert "Convert a temperature" in snippet.text
+    changed = snapshot(OTHER.replace("Convert a temperature", "Convert the temperature") + "‸", uri="file:///w/weather.py")
+    gathered.left(changed)
+    await asyncio.sleep(1.0)
+    (snippet,) = await gather(gathered, here)
+    assert "Convert the temperature" in snippet.text

@@ -244,3 +244,51 @@ def test_no_look_at_an_answer_takes_long(piece: str, language: str) -> None:
         stops.find(text, window, plan)
         took.append(time.thread_time() - start)
     assert min(took) < 0.01
+
+
+@pytest.mark.parametrize(
+    ("document", "language", "expected"),
+    [
+        ('x = {"a":‸\n', "python", STATEMENT),
+        ("f = lambda x:‸\n", "python", STATEMENT),
+        ("def f(\n    a,\n):‸\n", "python", SEVERAL),
+        ("if a and (\n    b\n):‸\n", "python", SEVERAL),
+        ("x = a if b else‸\n", "python", STATEMENT),
+        ("s = 'note:‸\n", "python", STATEMENT),
+        ("x = a ? b :‸\n", "javascript", STATEMENT),
+        ("  case 1:‸\n", "javascript", SEVERAL),
+        ("let a:‸\n", "typescript", STATEMENT),
+        ("} else‸\n", "c", SEVERAL),
+        ("a:‸\n", "yaml", SEVERAL),
+        ("if x then‸\n", "lua", SEVERAL),
+        ("/* One thing:‸\n */\n", "c", ONE),
+    ],
+)
+def test_what_only_looks_like_an_opener_wants_a_statement(document: str, language: str, expected: Plan) -> None:
+    assert stops.plan(place(document, language), "auto") == expected
+
+
+def test_after_an_accept_what_comes_next_may_be_several_lines() -> None:
+    window = place("def f():\n    a = 1‸\n")
+    assert stops.plan(window, "auto", accepted=True) == SEVERAL
+    answer = "\n    b = 2\n    return a + b"
+    assert kept(answer, "def f():\n    a = 1‸\n", plan=SEVERAL) == answer
+
+
+def test_a_comment_may_ask_for_code_and_may_go_on() -> None:
+    document = "xs = []\n# Sort it‸\n"
+    assert kept("\nxs.sort()\nxs.pop()\n", document) == "\nxs.sort()\nxs.pop()\n"
+    assert kept(" by name.\nxs.sort()\n", document) == " by name."
+    assert kept("\nxs.sort()\nxs.pop()\n", "x = 1  # Sort it‸\n") == "\nxs.sort()"
+
+
+@pytest.mark.parametrize(
+    ("document", "answer", "expected"),
+    [
+        ("def f():\n    ‸\n    return n\n", "n = 1\n\n# Test it:\nprint(f())\n```\nThis is it.", "n = 1"),
+        ("def f():\n    ‸\n", "n = 1\n\n# Test.\nf()\nf()\nf()\n", "n = 1"),
+        ("def f():\n    ‸\n", "n = 1\n\n# Test.\n<|endoftext|>", "n = 1\n\n# Test.\n"),
+    ],
+)
+def test_who_loses_the_thread_did_so_where_the_block_likely_ended(document: str, answer: str, expected: str) -> None:
+    assert kept(answer, document) == expected

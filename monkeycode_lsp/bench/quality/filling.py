@@ -25,6 +25,9 @@ from monkeycode_lsp.syntax import faults
 
 _FOLDER = "file:///quality"
 
+_WITHIN_MS = 5_000.0
+"""For one parse: here nobody waits."""
+
 
 async def fill(
     tasks: Sequence[Task],
@@ -104,5 +107,5 @@ def _most(counts: Iterable[int | None]) -> int | None:
 
 def brought_in(before: str, text: str, after: str, language: str = "python") -> int | None:
     """Parse errors that the document has more with `text` in it; None: no grammar."""
-    without, within = faults.count(before + after, language), faults.count(before + text + after, language)
+    without, within = (faults.count(document, language, within_ms=_WITHIN_MS) for document in (before + after, before + text + after))
     return None if without is None or within is None else max(0, within - without)

@@ -145,25 +145,6 @@ def test_a_file_that_says_something_else_when_it_comes_back_has_no_edits() -> No
     assert made.texts() == []
 
 
-def test_a_renamed_file_is_quoted_with_its_new_name() -> None:
-    made = editor()
-    made.type(A, 50, 0, "kept ")
-    made.edits.closed(A)
-    made.edits.renamed(A, "file:///w/new.py", "new.py")
-    assert [one.path for one in made.edits.recent(AT_B)] == ["new.py"]
-
-
-def test_it_does_not_matter_whether_the_editor_opens_it_before_it_tells_of_the_new_name() -> None:
-    made = editor()
-    made.type(A, 50, 0, "kept ")
-    before = made.texts()
-    made.edits.closed(A)
-    made.open("file:///w/new.py", made.documents[A].text)
-    made.edits.renamed(A, "file:///w/new.py", "new.py")
-    assert made.texts() == before
-    assert [one.path for one in made.edits.recent(AT_B)] == ["new.py"]
-
-
 def test_a_deleted_file_is_not_quoted_and_an_open_one_stays() -> None:
     made = editor()
     made.type(A, 50, 0, "kept ")
@@ -214,7 +195,6 @@ def test_unknown_documents_and_data_do_no_harm() -> None:
     made.edits.note("file:///w/unknown.py", ["x"], 0, 1, 1)
     made.edits.replaced("file:///w/unknown.py", ["x"])
     made.edits.closed("file:///w/unknown.py")
-    made.edits.renamed("file:///w/unknown.py", "file:///w/new.py", "new.py")
     made.type(A, 50, 0, "\0")
     made.replace(A, (80, 0), (80, 0), "x" * 5_000_000)
     assert made.texts() == []

@@ -60,6 +60,12 @@ def test_what_the_window_shows_is_not_said_again() -> None:
     assert own(PYTHON, first=70)[1] == "class Outer(Base):"
 
 
+def test_the_imports_are_the_same_text_whichever_of_them_the_window_shows() -> None:
+    text = "".join(f"import module_{n}\n" for n in range(20)) + "\n" * 20 + "║\n"
+    assert len({tuple(own(text, first=first)) for first in range(1, 40)}) == 1
+    assert own(text, first=40) == []
+
+
 def test_a_head_that_ended_does_not_enclose() -> None:
     text = "def ended():\n    pass\n\nx = 1\nif x:\n" + "    call()\n" * 60 + "    ║\n"
     assert own(text) == []

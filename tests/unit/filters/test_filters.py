@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from monkeycode_lsp import filters, stops
 from monkeycode_lsp.domain import Window
 from monkeycode_lsp.filters import (
+    bodies,
     brackets,
     characters,
     echo,
@@ -409,3 +411,138 @@ def test_what_is_known_of_the_lines_above_changes_no_count_of_faults(language, b
     window = Window("".join(before) + "\n" + "y = (", "".join(after), language, "a")
     text = "".join(said)
     assert brackets.n_faults(text, window) == brackets.balance(window.prefix + text + window.suffix, language).n_faults
+
+
+@pytest.mark.parametrize(
+    ("document", "text", "expected"),
+    [
+        ("try:\n    ‸", "except OSError:\n    pass", ""),
+        ("try:‸", "\nfinally:\n    f()", ""),
+        ("if a:\n    b\n‸", "else:\n    c", "else:\n    c"),
+        ("x = a if b ‸", "else c", "else c"),
+        ("match x:\n    ‸", "case 1:\n        y", "case 1:\n        y"),
+        ("if a:\n    ‸", "exception = 1", "exception = 1"),
+    ],
+)
+def test_a_body_that_is_missing(document: str, text: str, expected: str) -> None:
+    check(bodies.unless_body_is_missing, document, text, expected)
+
+
+def test_where_a_block_may_be_empty_its_end_is_an_answer() -> None:
+    check(bodies.unless_body_is_missing, "if a then\n  ‸", "else\n  b()", "else\n  b()", language="lua")
+
+
+@pytest.mark.parametrize(
+    ("document", "text", "expected"),
+    [
+        ("def f():\n    ‸\n    return a\n", "a = 1\nprint(f())", "a = 1"),
+        ("def f():\n    ‸\n    return a\n", "a = 1\nif x:\n    y()", "a = 1"),
+        ("def f():\n    ‸\n    return a\n", "return 1\n\ndef g():\n    a = 2", "return 1\n\ndef g():\n    a = 2"),
+        ("def f():\n    ‸\n    x = a\n", "return 1\n\nif b:\n    a = 2", "return 1\n\nif b:\n    a = 2"),
+        ("def f():\n    ‸\n\n    return a\n", "a = 1\nprint(f())", "a = 1\nprint(f())"),
+        ('X = """\n    ‸\n    b\n"""\n', "a\nc", "a\nc"),
+        ("def f():\n    ‸\n    return a\n", "a = g(\n1,\n2)", "a = g(\n1,\n2)"),
+    ],
+)
+def test_lines_that_have_left_what_goes_on_below(document: str, text: str, expected: str) -> None:
+    check(bodies.without_lost_lines, document, text, expected)
+
+
+@pytest.mark.parametrize(
+    ("document", "text", "expected", "language"),
+    [
+        ("Counts the ‸", "the lines", "lines", "markdown"),
+        ("# Counts the ‸", "the lines", "lines", "python"),
+        ("# Counts the ‸", "theory", "theory", "python"),
+        ("unsigned long ‸", "long x;", "long x;", "c"),
+        ("a b‸", "b c", "b c", "plaintext"),
+    ],
+)
+def test_a_doubled_word(document: str, text: str, expected: str, language: str) -> None:
+    check(echo.without_doubled_word, document, text, expected, language=language)
+
+
+@pytest.mark.parametrize(
+    ("above", "text", "expected"),
+    [
+        ("if a == b:", "if a == b:", ""),
+        ("if a == b:", "if a == c:", "if a == c:"),
+        ("try:", "try:", "try:"),
+        ("x = f(1)", "x = f(1)", "x = f(1)"),
+    ],
+)
+def test_the_opener_above_alone(above: str, text: str, expected: str) -> None:
+    check(echo.without_line_above, f"{above}\n    ‸", text, expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("1" + "0" * 40, ""),
+        ("a = 1\nb = " + "12" * 20, "a = 1"),
+        ("0." + "3" * 40, ""),
+        ("10" * 9, "10" * 9),
+        ("0x" + "0" * 32, "0x" + "0" * 32),
+        ('"' + "0" * 40 + '"', '"' + "0" * 40 + '"'),
+        ("3.14159265358979323846264338327950288", "3.14159265358979323846264338327950288"),
+    ],
+)
+def test_a_number_without_end(text: str, expected: str) -> None:
+    check(repetition.without_repeats, "‸", text, expected)
+
+
+@pytest.mark.parametrize(
+    ("suffix", "text", "expected"),
+    [
+        ("\n}\n", "return c, nil }", "return c, nil"),
+        ("\n\treturn d\n}\n", "return c, nil }", "return c, nil"),
+        ("\n\tx()\n}\n", "if a { return }", "if a { return }"),
+        ("\nvar x = 1\n", "return c }", "return c }"),
+    ],
+)
+def test_a_brace_behind_a_statement_where_braces_cannot_be_counted(suffix: str, text: str, expected: str) -> None:
+    window = Window("\t\ta()\n\t}\n\t", suffix, "go", "a", whole_prefix=False, whole_suffix=False)
+    assert brackets.without_extra_closers(text, window) == expected
+
+
+def test_what_was_opened_above_the_window_may_be_closed() -> None:
+    window = Window("    1,\n    2,\n", "\n\nx = 1\n", "python", "a", whole_prefix=False)
+    assert brackets.without_extra_closers(")", window) == ")"
+    assert brackets.without_extra_closers(")", msgspec.structs.replace(window, whole_prefix=True)) == ""
+
+
+def test_the_grammar_knows_better_than_who_counts() -> None:
+    document = "const a = /[\"']/;\n(function () {\n  b();\n‸\n"
+    check(brackets.without_extra_closers, document, "})();", "})();", language="javascript")
+
+
+@pytest.mark.parametrize(
+    ("document", "text", "expected"),
+    [
+        ("#if A\n# if B\n‸\n#endif\n", "# endif", "# endif"),
+        ("    if a:\n        ‸\n    return False\n", "return False", "return False"),
+        ("    ‸\n    total = a + b\n", "total = a+b", ""),
+        ("f(a, b)\n‸\nf(a, b)\n", "f(a,b)", "f(a,b)"),
+    ],
+)
+def test_what_is_said_below(document: str, text: str, expected: str) -> None:
+    check(following.unless_said_below, document, text, expected)
+
+
+@pytest.mark.parametrize("language", ["python", "javascript", "lua", "markdown"])
+@given(text=st.lists(st.sampled_from(PIECES), max_size=20))
+def test_what_is_open_at_each_line_is_what_is_open_if_the_text_ends_there(language, text):
+    said = (
+        "".join(text)
+        .replace('"""', "")
+        .replace("/*", "")
+        .replace("\\", "")
+        .replace("{", "")
+        .replace("}", "")
+        .replace("]", ")")
+        .replace("[", "(")
+    )
+    ends = [at for at, char in enumerate(said) if char == "\n"]
+    found = brackets.open_at_line_ends(said, language)
+    assert len(found) == len(ends)
+    assert found == [brackets.is_open(said[:at], language) for at in ends]

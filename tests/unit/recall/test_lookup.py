@@ -10,6 +10,7 @@ from monkeycode_lsp.domain import Origin, Scope, Suggestion
 from monkeycode_lsp.recall import record
 from monkeycode_lsp.recall.lookup import Recall
 from monkeycode_lsp.recall.memory import Memory
+from monkeycode_lsp.recall.tier import Reach
 from tests.unit.places import URI, at
 from tests.unit.virtual import now, on_virtual_time
 
@@ -309,3 +310,22 @@ async def until(condition):
     async with asyncio.timeout(5):
         while not condition():  # noqa: ASYNC110 - what is waited for is another task's next step
             await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize(("reach", "kept_at"), [(Reach.PROCESS, []), (Reach.MACHINE, ["disk"]), (Reach.TEAM, ["disk", "shared"])])
+@on_virtual_time
+async def test_a_place_goes_no_further_than_it_may(reach, kept_at):
+    tiers = {"disk": Kept(Origin.DISK), "shared": Kept(Origin.SHARED)}
+    memory = recall(*tiers.values())
+    memory.meet(SCOPE.workspace)
+    await asyncio.sleep(0.1)
+    await memory.look_further(URI, SCOPE, at("he‸\n"), for_s=0.1)  # the workspace's name in the team is known
+    for tier in tiers.values():
+        tier.asked.clear()
+    await memory.look_further(URI, SCOPE, at("hel‸\n"), for_s=0.1, reach=reach)
+    memory.keep(URI, SCOPE, at("he‸\n"), Suggestion("llo()"), reach=reach)
+    await asyncio.sleep(1)
+    assert [name for name, tier in tiers.items() if tier.asked] == kept_at
+    assert [name for name, tier in tiers.items() if tier.records] == kept_at
+    assert memory.find(URI, SCOPE, at("he‸\n")).text == "llo()"
+    await memory.aclose()
