@@ -5,6 +5,7 @@ Hard rules (what must not be served) hold for every ask; rules of taste only for
 
 from __future__ import annotations
 
+import re
 from urllib.parse import unquote, urlsplit
 
 import pathspec
@@ -25,7 +26,7 @@ class Gate:
 
     def __init__(self, settings: config.Config) -> None:
         self._settings = settings
-        self._globs = pathspec.GitIgnoreSpec.from_lines(settings.completion.disabled_globs)
+        self._globs = pathspec.GitIgnoreSpec.from_lines(filter(_is_pattern, settings.completion.disabled_globs))
         self._languages = frozenset(settings.completion.disabled_languages)
 
     def refuses(self, ask: Ask, *, n_nuls: int = 0, verdict: Verdict = ANYWHERE) -> str:
@@ -68,3 +69,12 @@ class Gate:
         if not window.prefix.strip() and not window.suffix.strip():
             return "The document is empty."
         return ""
+
+
+def _is_pattern(text: str) -> bool:
+    """Whether it can match anything; what cannot names no file."""
+    try:
+        pathspec.GitIgnoreSpec.from_lines([text])
+    except (ValueError, re.error):
+        return False
+    return True

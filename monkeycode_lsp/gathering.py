@@ -226,12 +226,11 @@ class Gathering:
 
     async def _gather(self, snapshot: Snapshot, window: Window, budget: float, *, is_here: bool, freely: bool) -> None:
         uri, at = snapshot.uri, place.of(snapshot, window)
-        wanted = names.near(window.prefix, window.suffix, window.language)
         home = _home(snapshot)
         edits = self._edits.get(home)
         found = [
             *enclosing.own(snapshot.lines, at),
-            *await self._defined(snapshot, at, wanted),
+            *await self._defined(snapshot, window, at),
             *self._alike(window, at, home),
             *(edits.recent(at) if edits is not None else ()),
         ]
@@ -239,7 +238,6 @@ class Gathering:
         candidates = [snippet for snippet in found if snippet.path in allowed or snippet.path == at.path]
         changed = frozenset(self._changed.pop(uri, ()))
         before = self._chosen.get((uri, is_here), selection.NONE)
-        self._named[uri] = frozenset(wanted)
         chosen = selection.choose(before, lambda: candidates, window, at, budget, changed=changed, explicit=freely)
         self._chosen[uri, is_here] = chosen
         self._chosen.move_to_end((uri, is_here))
@@ -257,10 +255,12 @@ class Gathering:
             if verdict.is_quoted and (is_here or verdict.level is Level.ANYWHERE)
         }
 
-    async def _defined(self, snapshot: Snapshot, at: Place, wanted: Sequence[str]) -> list[Snippet]:
+    async def _defined(self, snapshot: Snapshot, window: Window, at: Place) -> list[Snippet]:
         index = self._index(snapshot.workspace)
-        if index is None or not wanted:
+        if index is None:
             return []
+        wanted = names.near(window.prefix, window.suffix, window.language)
+        self._named[snapshot.uri] = frozenset(wanted)
         head = lf("".join(snapshot.lines[:_HEAD_LINES]))
         near = [path for imported in imports.read(head, at.language) for path in paths.resolve(imported, at.path, at.language)]
         try:

@@ -41,7 +41,7 @@ def _show_examples(part: Part, out: Console, *, details: bool) -> None:
         return
     out.print()
     if not details:
-        out.print(f"{part.name}: {len(part.examples)} tasks are worth a look: --details", markup=False)
+        out.print(f"{part.name}, tasks worth a look: {len(part.examples)}. --details shows them.", markup=False)
     for example in part.examples if details else ():
         _show_example(example, out)
 

@@ -43,7 +43,10 @@ def without_lost_lines(text: str, window: Window) -> str:
     outside = [index for index, line in enumerate(lines) if index and _OUTSIDE.match(line) and not opened[index]]
     if not outside or _is_header(lines[outside[-1]], below) or any(mark in text for mark in _QUOTES) or comments.inside(window) != "code":
         return text
-    return "\n".join(lines[: outside[0]])
+    first = outside[0]
+    while first > 1 and (not lines[first - 1].strip() or lines[first - 1][0] in "#@"):
+        first -= 1  # What leads up to it goes with it.
+    return "\n".join(lines[:first])
 
 
 def _is_header(line: str, below: str) -> bool:

@@ -18,6 +18,11 @@ MOST_CUTS = 12
 """Pieces that are tried; each is one parse."""
 _PROSE = frozenset({"markdown", "plaintext", "html", "vue", "svelte"})
 """Where a fault says nothing of the text that is typed."""
+_CONSTRUCTS = 1
+_BEGINS = re.compile(
+    r"(?!(?:else|elif|elsif|except|finally|catch|rescue|ensure|end|case|default|when|then|do|where)\b)[^\s)\]}#/*\"'<>|&.,;:+-]"
+)
+"""A line that begins something at the left margin; what goes on with the line above does not."""
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 
 
@@ -28,7 +33,7 @@ def without_faults(text: str, window: Window, around: Surroundings = Surrounding
     """
     if window.language in _PROSE:
         return text
-    before, after = around.before + window.prefix, window.suffix + around.after
+    before, after = _near_end(around.before + window.prefix), _near_start(window.suffix + around.after)
     without = _without(before, after, window.language)
     if without is None:
         return text
@@ -48,6 +53,31 @@ def without_faults(text: str, window: Window, around: Surroundings = Surrounding
 def n_faults(text: str, window: Window, around: Surroundings) -> int:
     """Parse errors of the document with `text` put in; 0 where no grammar is at hand."""
     return faults.count(f"{around.before}{window.prefix}{text}{window.suffix}{around.after}", window.language) or 0
+
+
+def _near_end(text: str) -> str:
+    """The construct at the left margin in which the text ends, and the one before it: to parse more says no more."""
+    at, n = len(text), 0
+    while at > 0:
+        at = text.rfind("\n", 0, at) + 1
+        if _BEGINS.match(text, at):
+            n += 1
+            if n > _CONSTRUCTS:
+                return text[at:]
+        at -= 1
+    return text
+
+
+def _near_start(text: str) -> str:
+    """To the end of the construct at the left margin in which the text begins, and of the one behind it."""
+    at, n = text.find("\n"), 0
+    while at >= 0:
+        if _BEGINS.match(text, at + 1):
+            n += 1
+            if n > _CONSTRUCTS:
+                return text[: at + 1]
+        at = text.find("\n", at + 1)
+    return text
 
 
 @lru_cache(maxsize=4)

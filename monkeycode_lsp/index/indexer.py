@@ -68,7 +68,7 @@ class Indexer:
     def find_folders(self) -> None:
         """Which folders count, as the rules are now."""
         self._rules = Rules(self._root, self._ignore_files, self._secret_files)
-        self.folders = {found.path for found in walk.walk(self._root, self._rules) if isinstance(found, Folder)}
+        self.folders = {found.path for found in walk.walk(self._root, self._rules, only_folders=True)}
 
     def everything(self) -> None:
         """Bring the database up to date with the whole workspace.  After `find_folders`."""

@@ -71,7 +71,7 @@ class Folder(msgspec.Struct, frozen=True):
     """`/` at the end; empty: the workspace."""
 
 
-def walk(root: Path, rules: Rules, start: str = "") -> Iterator[Found | Folder]:
+def walk(root: Path, rules: Rules, start: str = "", *, only_folders: bool = False) -> Iterator[Found | Folder]:
     """Everything that counts in the folder `start` and below, a folder at a time."""
     waiting = [start]
     while waiting:
@@ -90,7 +90,7 @@ def walk(root: Path, rules: Rules, start: str = "") -> Iterator[Found | Folder]:
             match _kind(entry):
                 case "folder" if may_enter(f"{folder}{entry.name}/", names, rules):
                     deeper.append(f"{folder}{entry.name}/")
-                case "file" if (found := _found(entry, folder, rules)) is not None:
+                case "file" if not only_folders and (found := _found(entry, folder, rules)) is not None:
                     yield found
         waiting += sorted(deeper, reverse=True)
 

@@ -12,4 +12,4 @@ from monkeycode_lsp.stops.habit import Habit
 from monkeycode_lsp.stops.stream import broken_off, find
 from monkeycode_lsp.stops.values import Stop
 
-__all__ = ["Habit", "MOST_LINES", "MOST_STATEMENT_LINES", "Plan", "Stop", "broken_off", "find", "plan"]
+__all__ = ["MOST_LINES", "MOST_STATEMENT_LINES", "Habit", "Plan", "Stop", "broken_off", "find", "plan"]

@@ -57,17 +57,13 @@ def plan(window: Window, mode: Literal["auto", "always", "never"], *, accepted: 
     if mode == "never":
         return Plan(single=True, max_lines=1)
     several = Plan(single=False, max_lines=MOST_LINES, patience=patience)
-    if mode == "always":
-        return several
     before, after = window.line_before.strip(), window.line_after.strip()
-    if set(after) - _BESIDE:
-        return Plan(single=True, max_lines=1)
-    if after:
-        # `{‸}` wants a body; `print(‸)` wants what goes between.
-        is_body = before.endswith("{") and after.startswith("}")
-        return several if is_body else Plan(single=True, max_lines=1)
-    if not before:
+    # `{‸}` wants a body; `print(‸)` wants what goes between.
+    is_body = not set(after) - _BESIDE and before.endswith("{") and after.startswith("}")
+    if mode == "always" or is_body or not (before or after):
         return several
+    if after:
+        return Plan(single=True, max_lines=1)
     if comments.at_cursor(window):
         is_alone = before.startswith(comments.marker(window.language) or "\n") and not comments.in_block(window)
         return Plan(single=True, max_lines=MOST_LINES if is_alone else 1, patience=patience, asks=is_alone)

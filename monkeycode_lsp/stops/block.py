@@ -48,31 +48,32 @@ def end(text: str, window: Window, plan: Plan, *, is_broken_off: bool) -> Stop |
     n = n_blank = n_beyond = kept = 0
     for index, line in enumerate(lines(text)):
         if line.is_blank:
-            if not n and line.is_whole and index + 1 >= MOST_BLANK:
-                return Stop(0, "an empty line")
-            n_blank += n > 0 and line.is_whole
-            if n_blank > _MOST_APART:
+            n_blank += line.is_whole
+            if n_blank >= (_MOST_APART + 1 if n else MOST_BLANK):
                 return likely or Stop(kept, "blank lines")
             continue
-        is_first = index == 0
-        columns = n_columns(window.line_before + line.text if is_first else line.text)
+        columns = n_columns(line.text if index else window.line_before + line.text)
         if least is None:
             least = columns
-        elif not is_first and not depths[index - 1]:
+        elif 0 < index <= len(depths) and not depths[index - 1]:
             found = _left(line, columns, gap, least=least, n_blank=n_blank, kept=kept)
-            if found is not None and (found.at == line.end or gap.has_opened):
+            if found is not None and (gap.has_opened or not plan.patience):
                 return found
             likely = likely or found
         if not line.is_whole:
             break
         n += 1
-        if likely is not None:
-            n_beyond += _STEP_OUTSIDE if columns == 0 < gap.floor and not OPENS.search(line.text) else 1
+        n_beyond += _step(line, columns, gap) if likely is not None else 0
         n_blank = 0
         kept = line.end
         if n >= plan.max_lines or n_beyond > plan.patience:
             return _ran_on(likely, n_beyond) if likely else Stop(kept, "the longest that is shown")
     return likely if is_broken_off else None
+
+
+def _step(line: Line, columns: int, gap: _Gap) -> int:
+    """How much a line beyond a likely end tries the patience."""
+    return _STEP_OUTSIDE if columns == 0 < gap.floor and not OPENS.search(line.text) else 1
 
 
 def _depths(text: str, language: str) -> list[bool]:
@@ -113,11 +114,11 @@ def _left(line: Line, columns: int, gap: _Gap, *, least: int, n_blank: int, kept
     if _GOES_ON.match(said) and not n_blank:
         return None
     if gap.has_opened or n_blank:
-        return None if not line.is_whole and _is_beginning(said) else Stop(kept, "the end of the block")
-    # Shallower than the text that follows: good only where it opens a block again.
-    if columns < gap.floor and (not line.is_whole or OPENS.search(said)):
-        return None
-    return Stop(kept, "the end of the block") if columns < gap.floor else None
+        may_stay = not line.is_whole and _is_beginning(said)
+    else:
+        # Shallower than the text that follows: good only where it opens a block again.
+        may_stay = columns >= gap.floor or not line.is_whole or OPENS.search(said) is not None
+    return None if may_stay else Stop(kept, "the end of the block")
 
 
 def _is_beginning(said: str) -> bool:

@@ -118,3 +118,10 @@ def test_what_the_ignore_files_forbid_is_not_served_and_the_pattern_is_named():
     assert rule == "The file is private: the pattern *.sql in line 3 of .monkeycodeignore (setting privacy.ignoreFiles)."
     assert gate().refuses(ask("a‸"), verdict=Verdict(Level.LOCAL)) == ""
     assert gate().refuses(ask("a‸"), verdict=Verdict(is_quoted=False)) == ""
+
+
+@pytest.mark.parametrize("glob", ["!", "a[b-a]", "a\\", "["])
+def test_a_glob_that_is_no_pattern_names_no_file_and_breaks_nothing(glob):
+    off = gate(disabledGlobs=[glob, "*.md"])
+    assert off.refuses(ask("a‸", uri="file:///w/a.md"))
+    assert not off.refuses(ask("a‸"))

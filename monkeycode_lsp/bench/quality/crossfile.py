@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path, PurePosixPath
 
@@ -19,6 +19,7 @@ from monkeycode_lsp.bench.quality import masking, packages
 from monkeycode_lsp.bench.quality.answers import Remembering
 from monkeycode_lsp.bench.quality.filling import brought_in
 from monkeycode_lsp.bench.quality.masking import Masked
+from monkeycode_lsp.bench.quality.packages import Pin
 from monkeycode_lsp.bench.quality.pipeline import Pipeline, untimed
 from monkeycode_lsp.bench.quality.report import WITH, WITHOUT, Done, said
 from monkeycode_lsp.domain import Control, Prompt
@@ -37,9 +38,10 @@ _READ_S = 0.4
 """Until a document that was opened has been read for its passages; the pipeline takes a tenth."""
 
 
-async def run(engine: Remembering, folder: Path, *, settings: config.Config, limit: int, say: Callable[[int, int], None]) -> list[Done]:
-    """`limit` tasks in all, of all packages alike; 0: as many as is usual.  `folder`: where the wheels are."""
-    wheels = packages.wheels(folder)
+async def run(
+    engine: Remembering, wheels: Sequence[tuple[Pin, Path]], *, settings: config.Config, limit: int, say: Callable[[int, int], None]
+) -> list[Done]:
+    """`limit` tasks in all, of all packages alike; 0: as many as is usual."""
     most = -(-limit // len(wheels)) if limit else _PER_PACKAGE
     done: list[Done] = []
     say(0, limit or most * len(wheels))

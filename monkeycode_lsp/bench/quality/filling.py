@@ -42,26 +42,25 @@ async def fill(
     usual = untimed(settings)
     lines = msgspec.structs.replace(usual.completion, multiline="never") if single else usual.completion
     judging: list[asyncio.Task[Done]] = []
-    async with (
-        Pipeline.running(engine, msgspec.structs.replace(usual, completion=lines)) as pipeline,
-        Pipeline.running(engine, usual) as by_default,
-        asyncio.TaskGroup() as group,
-    ):
+    as_asked = msgspec.structs.replace(usual, completion=lines)
+    async with asyncio.TaskGroup() as group:
         for task in tasks:
             texts = {RAW: await read(engine, await _raw(task, engine, usual), single=single)}
             engine.heard.clear()
-            shown = await _ask(pipeline, task)
+            shown = await _ask(engine, as_asked, task)
             asked = [heard for heard in engine.heard if heard.max_tokens]
             texts |= {PROMPT: await read(engine, asked[-1], single=single) if asked else "", WHOLE: shown.text}
             if single:
-                texts[BY_DEFAULT] = (await _ask(by_default, task)).text
+                texts[BY_DEFAULT] = (await _ask(engine, usual, task)).text
             judging.append(group.create_task(_judged(task, texts, verdicts, reason="" if shown.text else shown.reason)))
             say(len(judging))
     return [one.result() for one in judging]
 
 
-async def _ask(pipeline: Pipeline, task: Task) -> Shown:
-    return await pipeline.ask(f"{_FOLDER}/{task.problem.entry_point}.py", task.before, task.after)
+async def _ask(engine: Remembering, settings: config.Config, task: Task) -> Shown:
+    """In a session of its own: a document of another task may hold the very line."""
+    async with Pipeline.running(engine, settings) as pipeline:
+        return await pipeline.ask(f"{_FOLDER}/{task.problem.entry_point}.py", task.before, task.after)
 
 
 async def _raw(task: Task, engine: Remembering, settings: config.Config) -> Prompt:

@@ -73,10 +73,9 @@ async def _asked(
             if name in plan.parts:
                 yield await _filled(name, problems, engine, verdicts, limit=plan.limit, settings=settings, say=say)
     if "crossfile" in plan.parts:
-        done = await crossfile.run(
-            engine, folder / _PACKAGES, settings=settings, limit=plan.limit, say=lambda n, total: say("crossfile", n, total)
-        )
-        about = f"{len(done)} lines of {len(packages.wheels(folder))} packages that use a name of another file, without and with snippets"
+        wheels = packages.wheels(folder / _PACKAGES)
+        done = await crossfile.run(engine, wheels, settings=settings, limit=plan.limit, say=lambda n, total: say("crossfile", n, total))
+        about = f"{len(done)} lines of {len(wheels)} packages that use a name of another file, with snippets and without"
         yield _part("crossfile", about, done, across(done))
 
 

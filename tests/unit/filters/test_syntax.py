@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from monkeycode_lsp import config
 from monkeycode_lsp.config import Context
 from monkeycode_lsp.context import surroundings
 from monkeycode_lsp.context.surroundings import Surroundings
@@ -81,3 +82,26 @@ def test_surroundings_begin_at_the_left_margin_and_end_within_their_limits():
 def test_a_window_that_holds_the_whole_document_has_no_surroundings():
     snapshot = Snapshot("file:///w/a.py", "python", 1, ["a = 1\n", "b"], 1, 1)
     assert surroundings.of(snapshot, around(snapshot, Context())) == Surroundings()
+
+
+def test_only_what_stands_near_is_parsed_and_it_says_the_same():
+    functions = "".join(f"def f{n}():\n    return {n}\n\n\n" for n in range(200))
+    window = at(functions + "def here():\n    x = ‸\n\n\n" + functions, config.Context(prefix_tokens=100_000, suffix_tokens=100_000))
+    assert len(syntax._near_end(window.prefix)) < 100
+    assert len(syntax._near_start(window.suffix)) < 100
+    assert syntax.without_faults("f(a))", window) == "f(a)"
+    assert syntax.without_faults("f(a)", window) == "f(a)"
+
+
+@pytest.mark.parametrize(
+    ("marked", "answer"),
+    [
+        ("if a:\n    b()\n‸\n", "else:\n    c()"),
+        ("try:\n    b()\n‸\n", "except ValueError:\n    c()"),
+        ("@decorated\n‸\n", "def f():\n    pass"),
+        ("x = [\n    1,\n‸\n", "]"),
+        ('def f():\n    """Say:\n\nthat stands at the margin.\n    """\n    ‸\n', "return 1"),
+    ],
+)
+def test_what_goes_on_with_the_lines_above_is_no_fault(marked, answer):
+    assert syntax.without_faults(answer, at(marked)) == answer

@@ -66,7 +66,13 @@ def test_permissive_licences_are_taken(tmp_path, metadata):
 
 @pytest.mark.parametrize(
     "metadata",
-    ["", "License: GPL-3.0\n", "License-Expression: MIT AND GPL-3.0-only\n", "Classifier: License :: OSI Approved :: GNU Affero GPL\n", "License: MITRE\n"],
+    [
+        "",
+        "License: GPL-3.0\n",
+        "License-Expression: MIT AND GPL-3.0-only\n",
+        "Classifier: License :: OSI Approved :: GNU Affero GPL\n",
+        "License: MITRE\n",
+    ],
 )
 def test_others_are_refused(tmp_path, metadata):
     with pytest.raises(MonkeyCodeError, match="permissive"):

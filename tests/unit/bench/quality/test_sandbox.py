@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -87,8 +87,8 @@ def test_a_program_that_is_no_text_fails_and_no_more():
 
 
 def test_nothing_is_left_open_by_many_at_once():
-    n_before = len(os.listdir("/dev/fd"))
+    n_before = len(list(Path("/dev/fd").iterdir()))
     with ThreadPoolExecutor(2) as pool:
         verdicts = list(pool.map(sandbox.run, ["pass", "1 / 0"] * 5))
     assert verdicts == [Verdict.PASSED, Verdict.FAILED] * 5
-    assert len(os.listdir("/dev/fd")) == n_before
+    assert len(list(Path("/dev/fd").iterdir())) == n_before
