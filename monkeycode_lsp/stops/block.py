@@ -37,6 +37,8 @@ class _Gap(msgspec.Struct, frozen=True):
     """The least column of a line that can stand before the text that follows."""
     has_opened: bool
     """Whether the block was opened on the cursor's line."""
+    is_inside: bool
+    """Whether the very next line stands inside of something."""
 
 
 def end(text: str, window: Window, plan: Plan, *, is_broken_off: bool) -> Stop | None:
@@ -73,7 +75,7 @@ def end(text: str, window: Window, plan: Plan, *, is_broken_off: bool) -> Stop |
 
 def _step(line: Line, columns: int, gap: _Gap) -> int:
     """How much a line beyond a likely end tries the patience."""
-    return _STEP_OUTSIDE if columns == 0 < gap.floor and not OPENS.search(line.text) else 1
+    return _STEP_OUTSIDE if columns == 0 and gap.is_inside and not OPENS.search(line.text) else 1
 
 
 def _depths(text: str, language: str) -> list[bool]:
@@ -98,6 +100,7 @@ def _gap(window: Window) -> _Gap:
         least=n_columns(window.line_before) + has_opened if has_begun else None,
         floor=1 if is_apart else n_columns(below[0]),
         has_opened=has_opened,
+        is_inside=bool(below) and n_columns(below[0]) > 1 and window.suffix.startswith("\n" + below[0]),
     )
 
 

@@ -56,17 +56,16 @@ def test_without_snippets_their_tokens_go_to_the_window():
     assert (larger.prefix_tokens, larger.suffix_tokens, larger.snippet_tokens) == (1_200, 400, 0)
 
 
-async def test_a_line_is_asked_for_in_both_ways_and_only_one_sees_the_definition(tmp_path, wheel, monkeypatch):
+async def test_a_line_is_asked_for_in_both_ways_and_only_one_sees_the_definition(tmp_path, wheel):
     pins = tmp_path / "pins.txt"
     pins.write_text(f"pkg==1.0 --hash=sha256:{hashlib.sha256(wheel.read_bytes()).hexdigest()}\n")
-    monkeypatch.setattr(crossfile, "_READ_S", 0.2)
     model = ScriptedEngine([Script(chunks=(GOLD, "\n    return"))])
     engine = Remembering(model, Ledger(tmp_path / "answers.jsonl", Answer))
     heard = []
     (done,) = await crossfile.run(
         engine, packages.wheels(tmp_path, pins), settings=config.Config(), limit=3, say=lambda *progress: heard.append(progress)
     )
-    assert (done.id, done.gold) == ("pkg pkg/bank.py:24", GOLD)
+    assert (done.id, done.gold) == ("pkg pkg/bank.py:25", GOLD)
     assert done.said[WITH].exact
     assert done.said[WITHOUT].exact
     assert (done.n_faults, done.shown) == (0, True)
