@@ -58,6 +58,7 @@ def make_server(overrides: Mapping[str, Any] | None = None, *, state: Path | Non
             settings=settings,
             engine=before.engine if before is not None and same_engine else choose.engine(settings, report),
             recall=before.recall if before is not None and same_cache else make_recall(settings.cache, report),
+            counts=before.counts if before is not None and same_engine else None,
             gathering=before.gathering if before is not None and same_context else make_gathering(settings, rules, report),
             rules=rules,
             silence=Silence(settings.completion.silence, history),
@@ -103,7 +104,13 @@ def make_gathering(settings: config.Config, rules: Rules, report: Report) -> Gat
         folder = file_path(workspace)
         if folder is None or not folder.is_dir():
             return None
-        return Index(folder, folders.cache() / INDEXES, ignore_files=settings.privacy.ignore_files, warn=warn)
+        return Index(
+            folder,
+            folders.cache() / INDEXES,
+            ignore_files=settings.privacy.ignore_files,
+            secret_files=settings.privacy.secret_files,
+            warn=warn,
+        )
 
     return Gathering(settings.context, make_index=make_index, judge=rules.judge)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -17,12 +16,11 @@ import msgspec
 from monkeycode_lsp import candidates, clock, config, debounce, power
 from monkeycode_lsp.account import Account, why_empty
 from monkeycode_lsp.admission import Admission
-from monkeycode_lsp.context import surroundings
-from monkeycode_lsp.context.redaction import has_secret
 from monkeycode_lsp.documents import Edited
 from monkeycode_lsp.domain import Ask, Origin, OutcomeKind, Snapshot, Suggestion, Trigger, Window
 from monkeycode_lsp.engines.base import Engine, Model
-from monkeycode_lsp.errors import ContextOverflowError, EngineBusyError, MonkeyCodeError, SupersededError
+from monkeycode_lsp.engines.counting import TokenCounts
+from monkeycode_lsp.errors import ContextOverflowError, EngineBusyError, MonkeyCodeError, StaysHereError, SupersededError
 from monkeycode_lsp.following import Following
 from monkeycode_lsp.gathering import Gathering
 from monkeycode_lsp.generation import Generation
@@ -34,7 +32,7 @@ from monkeycode_lsp.read_ahead import ReadAhead
 from monkeycode_lsp.readiness import Readiness
 from monkeycode_lsp.recall.agreement import rest
 from monkeycode_lsp.recall.lookup import Recall
-from monkeycode_lsp.recall.tier import reach
+from monkeycode_lsp.remembering import Remembering
 from monkeycode_lsp.requesting import Requesting
 from monkeycode_lsp.scale import READ_S, Scale
 from monkeycode_lsp.screen import Screen
@@ -65,6 +63,7 @@ class Completer:
         turn: Turn,
         outcomes: Outcomes,
         report: Callable[[MonkeyCodeError], None],
+        counts: TokenCounts | None = None,
         gathering: Gathering | None = None,
         rules: Rules | None = None,
         silence: Silence | None = None,
@@ -87,9 +86,19 @@ class Completer:
         self._generations = Generations(engine, recall.table, self._finished)
         self._following = Following(self._generations, self._shaping)
         self._scale = Scale(settings, read_s=read_s)
-        self._requesting = Requesting(settings, shaping=self._shaping, near=recall.near, gathering=self.gathering, scale=self._scale)
+        self.counts = counts or TokenCounts(engine)
+        self._requesting = Requesting(
+            settings,
+            admission=self._admission,
+            counts=self.counts,
+            gathering=self.gathering,
+            near=recall.near,
+            scale=self._scale,
+            shaping=self._shaping,
+        )
+        self._remembering = Remembering(settings.cache, recall, self._requesting, self._shaping)
         self._rhythm = debounce.Rhythm()
-        self._read_ahead = ReadAhead(engine, settings)
+        self._read_ahead = ReadAhead(engine, settings.look_ahead, self._requesting.ahead)
         self._look_ahead = LookAhead(settings.look_ahead, on_battery)
         self._opened: Snapshot | None = None
         self._last: Snapshot | None = None
@@ -107,6 +116,11 @@ class Completer:
         except asyncio.CancelledError:
             log.ended(OutcomeKind.CANCELLED, "The editor cancelled the request.")
             raise
+        except StaysHereError as exc:
+            log.ended(OutcomeKind.GATED, str(exc))
+            if ask.trigger is Trigger.INVOKED:
+                self._report(exc)
+            return []
         except MonkeyCodeError as exc:
             log.ended(OutcomeKind.FAILED, str(exc))
             if not isinstance(exc, EngineBusyError):
@@ -128,14 +142,14 @@ class Completer:
             self._generations.leave(uri)
             return log.nothing(OutcomeKind.GATED, rule)
         self._works_on(ask.snapshot)
-        window = self._requesting.window(ask)
+        window = self._requesting.window(ask, self._readiness.model)
         log.saw(window)
         self._recall.showings.saw(uri, window)
         rule = self._admission.declines(ask, window)
         log.stages.end("gate")
         if rule:
             self._generations.leave(uri)
-            self._rest(uri, window)
+            self._rest(ask)
             return log.nothing(OutcomeKind.GATED, rule)
         kept = self._recalled(ask, window)
         log.stages.end("recall")
@@ -170,14 +184,14 @@ class Completer:
         self._rhythm = self._rhythm.with_asked(ask, window)
         self._readiness.soon()
         self._read_ahead.moved()
-        self._gather(ask, window)
+        self._requesting.gather(ask, window, self._readiness.model)
         generation = await self._followed(ask, window, due, until)
         if generation is not None:
             await self._following.wait(ask, window, generation, until)
             if generation.running or self._following.goes_on(ask, window, generation):
                 return self._conclude(ask, window, generation, log, Origin.ADOPTED)
         log.stages.end("follow")
-        kept = await self._debounce(ask, window, max(0.0, due - clock.now()))
+        kept = await self._remembering.look_further(ask, window, self._readiness.model, max(0.0, due - clock.now()))
         log.stages.end("debounce")
         if kept is not None:
             return self._show(ask, window, kept, log)
@@ -185,27 +199,11 @@ class Completer:
             return log.nothing(OutcomeKind.EMPTY, log.why_late())
         return await self._generate(ask, window, log, until)
 
-    def _gather(self, ask: Ask, window: Window) -> None:
-        """Look for what helps from other places, while there is time."""
-        model, explicit = self._readiness.model, ask.trigger is Trigger.INVOKED
-        is_here = model is not None and model.is_here
-        self.gathering.begin(ask.snapshot, window, scale=self._scale.value, is_here=is_here, explicit=explicit)
-
     async def _followed(self, ask: Ask, window: Window, due: float, until: float) -> Generation | None:
         if self._readiness.model is None:
             return None
         scope, engine_s = self._requesting.scope(self._readiness.model, ask.snapshot), self._rhythm.engine_ms / 1e3
         return await self._following.find(ask.snapshot.uri, scope, window, due=due, until=until, engine_s=engine_s)
-
-    async def _debounce(self, ask: Ask, window: Window, for_s: float) -> Suggestion | None:
-        """Wait for the next key; the tiers beyond this process are asked meanwhile."""
-        if self._readiness.model is None or not self.settings.cache.enabled:
-            await asyncio.sleep(for_s)
-            return None
-        scope = self._requesting.scope(self._readiness.model, ask.snapshot)
-        far = reach(has_secret=has_secret(window.prefix, window.suffix), stays_here=ask.stays_here)
-        kept = await self._recall.look_further(ask.snapshot.uri, scope, window, for_s=for_s, reach=far)
-        return self._fitted(kept, ask, window) if kept is not None else None
 
     async def _generate(self, ask: Ask, window: Window, log: Account, until: float, *, may_shorten: bool = True) -> list[Suggestion]:
         asked_at = clock.now()
@@ -221,7 +219,7 @@ class Completer:
         if isinstance(generation.error, ContextOverflowError) and self._scale.overflowed(generation.error):
             if not may_shorten:
                 return log.nothing(OutcomeKind.FAILED, f"{generation.error} The next prompt will be shorter.")
-            return await self._generate(ask, self._requesting.window(ask), log, until, may_shorten=False)
+            return await self._generate(ask, self._requesting.window(ask, self._readiness.model), log, until, may_shorten=False)
         return self._conclude(ask, window, generation, log, Origin.ENGINE)
 
     def _conclude(self, ask: Ask, window: Window, generation: Generation, log: Account, origin: Origin) -> list[Suggestion]:
@@ -261,18 +259,16 @@ class Completer:
             return
         after = msgspec.structs.replace(window, prefix=window.prefix + text)
         if not self._look_ahead.allows(model):
-            self._rest(uri, window)
-        elif (
-            not self._admission.declines(ask, after) and self._recall.find(uri, self._requesting.scope(model, ask.snapshot), after) is None
-        ):
+            self._rest(ask)
+        elif not self._admission.declines(ask, after) and not self._remembering.knows(ask, after, model):
             self._generations.make_way()
             self._generations.expire(self._start(ask, after, model, background=True), self._look_ahead.left_s)
 
-    def _rest(self, uri: str, window: Window) -> None:
+    def _rest(self, ask: Ask) -> None:
         """Nothing is asked here: have the engine read the place, if the cursor stays."""
         model = self._readiness.model
         if model is not None and self._look_ahead.may_read:
-            self._read_ahead.resting(uri, window, model)
+            self._read_ahead.resting(ask, model)
 
     def _start(self, ask: Ask, window: Window, model: Model, *, background: bool = False) -> Generation:
         request = self._requesting.request(ask, window, model, background=background)
@@ -286,30 +282,15 @@ class Completer:
             return
         if generation.first_ms is not None and not generation.background:
             self._rhythm = self._rhythm.with_engine(generation.first_ms)
-            self._scale.learn(generation.usage.read, generation.first_ms)
-            self.gathering.learn(generation.usage.read, generation.first_ms)
-        text = self._shaping.cleaned(generation).text
-        if text and self.settings.cache.enabled:
-            window, request = generation.window, generation.request
-            secret = request.redaction.found or has_secret(window.prefix + text, window.suffix)
-            far = reach(has_secret=secret, stays_here=request.prompt.stays_here)
-            self._recall.keep(uri, generation.scope, window, Suggestion(text, confidence=generation.confidence), reach=far)
-            if self._requesting.uses_drafts(self._readiness.model):
-                self._recall.near.add(generation.scope.own, generation.window, text)
+        self._requesting.learn(generation)
+        self._remembering.keep(uri, generation, self._readiness.model)
 
     def _recalled(self, ask: Ask, window: Window) -> Suggestion | None:
-        if self._readiness.model is None or not self.settings.cache.enabled:
-            return None
-        scope = self._requesting.scope(self._readiness.model, ask.snapshot)
-        kept = self._recall.find(ask.snapshot.uri, scope, window)
-        fitting = self._fitted(kept, ask, window) if kept is not None else None
-        if fitting is not None:
-            self._generations.leave_astray(ask.snapshot.uri, scope, window, coming=fitting.text)
+        uri, model = ask.snapshot.uri, self._readiness.model
+        fitting = self._remembering.find(ask, window, model)
+        if fitting is not None and model is not None:
+            self._generations.leave_astray(uri, self._requesting.scope(model, ask.snapshot), window, coming=fitting.text)
         return fitting
-
-    def _fitted(self, kept: Suggestion, ask: Ask, window: Window) -> Suggestion | None:
-        around = partial(surroundings.of, ask.snapshot, window)
-        return self._shaping.fitted(kept, window, around, explicit=ask.trigger is Trigger.INVOKED)
 
     # What the server tells
 
@@ -351,7 +332,7 @@ class Completer:
 
     def _read_opened(self) -> None:
         if self._opened is not None and self._readiness.model is not None and self._look_ahead.may_read:
-            self._read_ahead.opened(self._opened, self._readiness.model, scale=self._scale.value)
+            self._read_ahead.opened(self._opened, self._readiness.model)
             self._opened = None
 
     def _works_on(self, snapshot: Snapshot) -> None:
@@ -360,15 +341,7 @@ class Completer:
         before, self._last = self._last, snapshot
         if before is not None and before.uri != snapshot.uri:
             self.gathering.left(before)
-        if (
-            self._readiness.model is None
-            or not self._requesting.uses_drafts(self._readiness.model)
-            or before is None
-            or before.uri == snapshot.uri
-        ):
-            return
-        scope = self._requesting.scope(self._readiness.model, before)
-        self._recall.learn(scope, before.uri, before.language, before.lines)
+            self._remembering.learn(before, self._readiness.model)
 
     def saved(self, uri: str, workspace: str, path: Path) -> None:
         """A file was written, by the editor or another program."""
@@ -410,5 +383,6 @@ class Completer:
         if self.rules is not None and (successor is None or successor.rules is not self.rules):
             await self.rules.aclose()
         if close_engine:
+            await self.counts.aclose()
             await self._turn.aclose()  # a loser may still be about to ask it
             await self._engine.aclose()

@@ -90,6 +90,7 @@ class Gathering:
         self._judge = judge
         self._indexes: dict[str, Index | None] = {}
         self._chosen: OrderedDict[tuple[str, bool], Selection] = OrderedDict()
+        self._private: dict[tuple[str, bool], frozenset[str]] = {}
         self._named: dict[str, frozenset[str]] = {}
         self._changed: dict[str, set[str]] = {}
         self._homes: dict[str, str] = {}
@@ -143,6 +144,7 @@ class Gathering:
         self._to_read.pop(uri, None)
         for is_here in (True, False):
             self._chosen.pop((uri, is_here), None)
+            self._private.pop((uri, is_here), None)
         for known in (self._named, self._changed):
             known.pop(uri, None)
         task = self._running.pop(uri, None)
@@ -191,6 +193,11 @@ class Gathering:
         chosen = self._chosen.get((snapshot.uri, is_here))
         return chosen.snippets if chosen is not None else ()
 
+    def is_private(self, snapshot: Snapshot, *, is_here: bool) -> bool:
+        """Whether what was chosen holds text that must not leave this machine."""
+        private = self._private.get((snapshot.uri, is_here), frozenset())
+        return any(snippet.path in private for snippet in self.current(snapshot, is_here=is_here))
+
     def learn(self, n_read: int | None, first_ms: float) -> None:
         """The engine read so many tokens until its first text came."""
         if n_read is not None and n_read >= _TELLING_TOKENS and first_ms > 0:
@@ -234,26 +241,26 @@ class Gathering:
             *self._alike(window, at, home),
             *(edits.recent(at) if edits is not None else ()),
         ]
-        allowed = await self._allowed({snippet.path for snippet in found} - {at.path}, home, is_here=is_here)
+        allowed, private = await self._allowed({snippet.path for snippet in found} - {at.path}, home, is_here=is_here)
         candidates = [snippet for snippet in found if snippet.path in allowed or snippet.path == at.path]
         changed = frozenset(self._changed.pop(uri, ()))
         before = self._chosen.get((uri, is_here), selection.NONE)
         chosen = selection.choose(before, lambda: candidates, window, at, budget, changed=changed, explicit=freely)
         self._chosen[uri, is_here] = chosen
+        self._private[uri, is_here] = private
         self._chosen.move_to_end((uri, is_here))
         if len(self._chosen) > _MOST_REMEMBERED:
-            (oldest, _), _ = self._chosen.popitem(last=False)
-            self._named.pop(oldest, None)
+            oldest, _ = self._chosen.popitem(last=False)
+            self._private.pop(oldest, None)
+            self._named.pop(oldest[0], None)
 
-    async def _allowed(self, paths: Iterable[str], home: str, *, is_here: bool) -> set[str]:
-        """Those whose text may be quoted, to an engine on this machine or to any."""
+    async def _allowed(self, paths: Iterable[str], home: str, *, is_here: bool) -> tuple[set[str], frozenset[str]]:
+        """Those whose text may be quoted to an engine on this machine or to any, and those of them that must not leave it."""
         asked = [path for path in paths if path == path.encode("utf-8", "replace").decode()]  # no name that cannot be written
         verdicts = await asyncio.gather(*(self._judge(normal(f"{home.rstrip('/')}/{quote(path)}"), home) for path in asked))
-        return {
-            path
-            for path, verdict in zip(asked, verdicts, strict=True)
-            if verdict.is_quoted and (is_here or verdict.level is Level.ANYWHERE)
-        }
+        quoted = {path: verdict.level for path, verdict in zip(asked, verdicts, strict=True) if verdict.is_quoted}
+        private = frozenset(path for path, level in quoted.items() if level is Level.LOCAL)
+        return (set(quoted), private) if is_here else (quoted.keys() - private, frozenset())
 
     async def _defined(self, snapshot: Snapshot, window: Window, at: Place) -> list[Snippet]:
         index = self._index(snapshot.workspace)

@@ -9,7 +9,9 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from monkeycode_lsp import config, filters, prompt, stops
+from monkeycode_lsp.context import healing
 from monkeycode_lsp.context.redaction import Redaction, Redactor
+from monkeycode_lsp.context.sticky import Sticky
 from monkeycode_lsp.context.surroundings import Surroundings
 from monkeycode_lsp.domain import Finish, Origin, Priority, Sampling, Snippet, Suggestion, Window
 from monkeycode_lsp.engines.base import Model
@@ -19,11 +21,13 @@ from monkeycode_lsp.generation import Generation, Request
 class Shaping:
     """Of one configuration."""
 
-    # The mutable state is the answer that was cleaned last: when a stream ends, it is kept and shown, and both want it clean.
+    # The mutable state is the suffixes sent last, and the answer that was cleaned last: when a stream ends, it is kept and shown,
+    # and both want it clean.
 
     def __init__(self, settings: config.Config) -> None:
         completion = settings.completion
         self._redactor = Redactor(secrets.token_bytes(16)) if settings.privacy.redact_secrets else None
+        self._sticky = Sticky()
         self._template = settings.template
         self._multiline = completion.multiline
         self._max_tokens = completion.max_tokens
@@ -57,16 +61,22 @@ class Shaping:
     ) -> Request:
         """What is asked at `window`, as the model's family wants it."""
         hidden = self._without_secrets(window, snippets, draft)
+        family = prompt.by_setting(self._template, model.family)
+        before, heal = healing.split(hidden.before) if model.heals and family is not None else (hidden.before, "")
+        # Where the suffix is read first, the one that the engine has already will do while it is nearly the true one.
+        after = self._sticky.suffix(f"{model.fingerprint} {uri}", hidden.after) if family and family.suffix_first else hidden.after
         rendered = prompt.render(
-            msgspec.structs.replace(window, prefix=hidden.before, suffix=hidden.after),
+            msgspec.structs.replace(window, prefix=before, suffix=after),
             [msgspec.structs.replace(snippet, text=text) for snippet, text in zip(snippets, hidden.others, strict=False)],
-            prompt.by_setting(self._template, model.family),
+            family,
             max_tokens=self._max_tokens,
             sampling=self._sampling,
             priority=Priority.LOOK_AHEAD if background else Priority.INTERACTIVE,
             session=uri,
         )
-        rendered = msgspec.structs.replace(rendered, draft=hidden.others[-1], model=model.fingerprint, stays_here=stays_here)
+        rendered = msgspec.structs.replace(
+            rendered, prefix=hidden.before, heal=heal, draft=hidden.others[-1], model=model.fingerprint, stays_here=stays_here
+        )
         return Request(rendered, window, self.plan(window), around, hidden)
 
     def _without_secrets(self, window: Window, snippets: Sequence[Snippet], draft: str) -> Redaction:

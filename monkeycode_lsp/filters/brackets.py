@@ -201,10 +201,10 @@ def _is_understood(text: str, offset: int, window: Window) -> bool:
     if not window.whole_prefix or not window.whole_suffix or len(window.prefix) + len(window.suffix) > _MOST_PARSED:
         return False
     n_with = faults.count(window.prefix + text + window.suffix, window.language)
-    if n_with is None:
-        return False
+    if not n_with:
+        return n_with == 0
     n_without = faults.count(window.prefix + text[:offset] + window.suffix, window.language) or 0
-    return n_with < n_without or n_with == n_without == 0
+    return n_with < n_without
 
 
 def _is_beside(text: str, offset: int, window: Window) -> bool:

@@ -55,6 +55,11 @@ class Family(msgspec.Struct, frozen=True):
     """`general.architecture` of GGUF files that tell this family from others with the same markers."""
 
     @property
+    def suffix_first(self) -> bool:
+        """Whether the text after the cursor is read before the text that grows with every key."""
+        return 0 <= self.template.find("{suffix}") < self.template.find("{prefix}")
+
+    @property
     def template(self) -> str:
         """The current file's template."""
         if self.fim:

@@ -166,6 +166,7 @@ def test_an_answer_of_empty_lines_is_cut() -> None:
     ("document", "answer"),
     [
         ("‸\n", "import os\n\nimport re\n"),
+        ("‸\n", "a()\n\nb()\nc()\nd()\ne()\nf()\n"),
         ("‸\n", "x = 1\n\n\ndef f():\n    return 1\n"),
         ("def f():\n    if a:\n        ‸\n    return b\n", "b = 1\n\n    c = 2\n"),
         ("def f():\n    if a:\n        ‸\n\n    return b\n", "b = 1\n\n    for c in d:\n        b += c\n"),
@@ -273,6 +274,8 @@ def test_after_an_accept_what_comes_next_may_be_several_lines() -> None:
     assert stops.plan(window, "auto", accepted=True) == SEVERAL
     answer = "\n    b = 2\n    return a + b"
     assert kept(answer, "def f():\n    a = 1‸\n", plan=SEVERAL) == answer
+    longer = "\n    b = 2\n\n" + "".join(f"    c{n} = a\n" for n in range(8))
+    assert kept(longer, "def f():\n    a = 1‸\n", plan=SEVERAL) == longer
 
 
 def test_a_comment_may_ask_for_code_and_may_go_on() -> None:

@@ -96,7 +96,11 @@ async def _filled(
     say(name, 0, len(tasks))
     n_passed_gold = await _gold_passes(tasks, verdicts)
     done = await filling.fill(tasks, engine, verdicts, settings=settings, single=single, say=lambda n: say(name, n, len(tasks)))
-    about = f"HumanEval-Infilling, {'one line' if single else '2 to 6 lines'} taken out, {len(tasks)} of {n_all} tasks"
+    ends = "at the first line end behind its first sign" if single else "where the model ends it"
+    about = (
+        f"HumanEval-Infilling, {'one line' if single else '2 to 6 lines'} taken out, {len(tasks)} of {n_all} tasks; the raw call has the "
+        f"family's plain template with the whole text before and after, is greedy, and ends {ends}, as `our prompt` does"
+    )
     return _part(name, about, done, filled(done, n_gold=len(tasks), n_passed_gold=n_passed_gold, judged=single))
 
 

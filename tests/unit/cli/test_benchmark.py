@@ -8,8 +8,9 @@ import sys
 import pytest
 from rich.console import Console
 
-from monkeycode_lsp.bench import overhead, quant
+from monkeycode_lsp.bench import overhead
 from monkeycode_lsp.bench.figures import Spread
+from monkeycode_lsp.bench.quality import quant
 from monkeycode_lsp.cli import benchmark_tables
 
 

@@ -436,6 +436,7 @@ def test_where_a_block_may_be_empty_its_end_is_an_answer() -> None:
     ("document", "text", "expected"),
     [
         ("def f():\n    ‸\n    return a\n", "a = 1\nprint(f())", "a = 1"),
+        ("def f():\n    ‸\n    return a\n", "a = 1\n\n# Test it:\nprint(f())", "a = 1"),
         ("def f():\n    ‸\n    return a\n", "a = 1\nif x:\n    y()", "a = 1"),
         ("def f():\n    ‸\n    return a\n", "return 1\n\ndef g():\n    a = 2", "return 1\n\ndef g():\n    a = 2"),
         ("def f():\n    ‸\n    x = a\n", "return 1\n\nif b:\n    a = 2", "return 1\n\nif b:\n    a = 2"),
@@ -512,8 +513,8 @@ def test_what_was_opened_above_the_window_may_be_closed() -> None:
 
 
 def test_the_grammar_knows_better_than_who_counts() -> None:
-    document = "const a = /[\"']/;\n(function () {\n  b();\n‸\n"
-    check(brackets.without_extra_closers, document, "})();", "})();", language="javascript")
+    document = "function f() {\n  b(/[(]/);\n‸\n"
+    check(brackets.without_extra_closers, document, "}", "}", language="javascript")
 
 
 @pytest.mark.parametrize(
