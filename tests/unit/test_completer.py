@@ -7,6 +7,7 @@ import pytest
 from monkeycode_lsp import account, config
 from monkeycode_lsp.bench.replay.virtual import VirtualLoop
 from monkeycode_lsp.completer import Completer
+from monkeycode_lsp.context import tokens
 from monkeycode_lsp.domain import Chunk, Finish, Origin, OutcomeKind, Usage
 from monkeycode_lsp.engines.base import Model
 from monkeycode_lsp.engines.scripted import Answer, ScriptedEngine
@@ -256,7 +257,7 @@ class Reader(ScriptedEngine):
 
     async def stream(self, prompt):
         self.prompts.append(prompt)
-        n = len(prompt.prefix) // 3
+        n = round(tokens.estimate(prompt.prefix + prompt.suffix, tokens.rates("python")))
         await asyncio.sleep(n / self.speed)
         yield Chunk("x", finish=Finish.STOP, usage=Usage(reused=0, read=n, generated=1))
 

@@ -68,7 +68,7 @@ def alive(completer):
     gc.collect()
     kinds = (asyncio.Future, asyncio.Handle, Generation)
     counts = {kind.__name__: sum(isinstance(thing, kind) for thing in gc.get_objects()) for kind in kinds}
-    return counts | {"shown": len(completer.screen._documents), "claims": len(completer._turn._newest), "tasks": len(asyncio.all_tasks())}
+    return counts | {"shown": len(completer.screen._shown), "claims": len(completer._turn._newest), "tasks": len(asyncio.all_tasks())}
 
 
 @pytest.mark.parametrize("cancels", [True, False], ids=["cancelling", "never cancelling"])

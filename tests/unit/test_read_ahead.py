@@ -10,7 +10,7 @@ import pytest
 from monkeycode_lsp import config
 from monkeycode_lsp.domain import Plain, Priority
 from monkeycode_lsp.engines.scripted import Answer, ScriptedEngine
-from monkeycode_lsp.read_ahead import REST_S, ReadAhead, whole
+from monkeycode_lsp.read_ahead import REST_S, ReadAhead
 from tests.unit.places import ask
 from tests.unit.test_completer import Pipeline, until
 from tests.unit.virtual import on_virtual_time
@@ -33,10 +33,14 @@ async def model(engine):
     return await engine.ready()
 
 
+def reading(engine):
+    return ReadAhead(engine, config.LookAhead(), Pipeline(engine=engine).completer._requesting.ahead, rest_s=0)
+
+
 async def test_a_small_document_is_read_whole_and_nobody_waits_for_it():
     engine = Engine([""])
-    ahead = ReadAhead(engine, config.Config(), rest_s=0)
-    ahead.opened(opened("import os\n\nx = 1\n"), await model(engine), scale=1)
+    ahead = reading(engine)
+    ahead.opened(opened("import os\n\nx = 1\n"), await model(engine))
     await until(lambda: engine.prompts)
     (read,) = engine.prompts
     assert (read.max_tokens, read.priority, read.session) == (0, Priority.WARM_UP, "file:///w/app.py")
@@ -45,26 +49,26 @@ async def test_a_small_document_is_read_whole_and_nobody_waits_for_it():
 
 async def test_the_half_word_that_the_ask_will_leave_out_is_not_read():
     engine = Engine([""])
-    ahead = ReadAhead(engine, config.Config(), rest_s=0)
+    ahead = reading(engine)
     heals = msgspec.structs.replace(await model(engine), heals=True)
-    ahead.opened(opened("import os\n\nos.pa"), heals, scale=1)
+    ahead.opened(opened("import os\n\nos.pa"), heals)
     await until(lambda: engine.prompts)
     assert Plain("import os\n\nos.") in engine.prompts[0].segments
 
 
 async def test_of_many_documents_opened_at_once_the_last_is_read():
     engine = Engine([""])
-    ahead = ReadAhead(engine, config.Config(), rest_s=0)
+    ahead = reading(engine)
     for n in range(5):
-        ahead.opened(opened("x\n", f"file:///{n}.py"), await model(engine), scale=1)
+        ahead.opened(opened("x\n", f"file:///{n}.py"), await model(engine))
     await until(lambda: engine.prompts and not engine.n_running)
     assert [read.session for read in engine.prompts] == ["file:///4.py"]
 
 
 async def test_a_document_that_is_closed_is_read_no_more_and_another_one_is():
     engine = Engine([Answer(first_delay_ms=60_000)])
-    ahead = ReadAhead(engine, config.Config(), rest_s=0)
-    ahead.opened(opened("x\n"), await model(engine), scale=1)
+    ahead = reading(engine)
+    ahead.opened(opened("x\n"), await model(engine))
     await until(lambda: engine.n_running)
     ahead.stop("file:///another.py")
     await asyncio.sleep(0)
@@ -74,23 +78,27 @@ async def test_a_document_that_is_closed_is_read_no_more_and_another_one_is():
 
 
 @pytest.mark.parametrize("text", ["", "\n  \n", "a long line of code\n" * 2000])
-def test_what_says_nothing_or_does_not_fit_is_not_read(text):
-    assert whole(opened(text), config.Config(), scale=1) is None
+async def test_what_says_nothing_or_does_not_fit_is_not_read(text):
+    engine = Engine([""])
+    ahead = reading(engine)
+    ahead.opened(opened(text), await model(engine))
+    await ahead._task
+    assert engine.prompts == []
 
 
 async def test_an_engine_that_would_answer_is_not_bothered():
     engine = Engine([""])
     engine.reads = False
-    ahead = ReadAhead(engine, config.Config(), rest_s=0)
-    ahead.opened(opened("x\n"), await model(engine), scale=1)
+    ahead = reading(engine)
+    ahead.opened(opened("x\n"), await model(engine))
     await asyncio.sleep(0.01)
     assert engine.prompts == []
 
 
 async def test_an_engine_that_fails_costs_nothing():
     engine = Engine([Answer(fault="unavailable")])
-    ahead = ReadAhead(engine, config.Config(), rest_s=0)
-    ahead.opened(opened("x\n"), await model(engine), scale=1)
+    ahead = reading(engine)
+    ahead.opened(opened("x\n"), await model(engine))
     await until(lambda: engine.prompts and not engine.n_running)
 
 
