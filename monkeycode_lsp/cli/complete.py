@@ -118,6 +118,7 @@ def complete(ctx: click.Context, /, *, where: Place, as_json: bool, **chosen: An
 
 
 async def _complete(resolved: config.Config, ask: Ask, n_nuls: int, heard: Heard, told: _Told) -> tuple[Suggestion | None, Outcome]:
+    from monkeycode_lsp.app import make_rules  # noqa: PLC0415 - as below
     from monkeycode_lsp.completer import Completer  # noqa: PLC0415 - slow, and `--help` needs none of it
     from monkeycode_lsp.engines import choose  # noqa: PLC0415 - as above
     from monkeycode_lsp.observe.outcomes import Outcomes  # noqa: PLC0415 - as above
@@ -136,6 +137,7 @@ async def _complete(resolved: config.Config, ask: Ask, n_nuls: int, heard: Heard
         turn=Turn(),
         outcomes=outcomes,
         report=told.failures.append,
+        rules=make_rules(resolved.privacy, told.failures.append),
     )
     try:
         suggestions = await completer.complete(ask, n_nuls=n_nuls)
