@@ -141,6 +141,8 @@ class Completer:
         if rule:
             self._generations.leave(uri)
             return log.nothing(OutcomeKind.GATED, rule)
+        if self.screen.took(uri, ask.inserted):
+            ask = msgspec.structs.replace(ask, accepted=True)
         self._works_on(ask.snapshot)
         window = self._requesting.window(ask, self._readiness.model)
         log.saw(window)

@@ -78,6 +78,8 @@ class Ask(msgspec.Struct, frozen=True):
     """What the last edit put in, LF only; empty if it only took away."""
     stays_here: bool = False
     """Whether the document's text must not leave this machine."""
+    accepted: bool = False
+    """Whether the last edit put in the suggestion that was shown."""
 
 
 class Window(msgspec.Struct, frozen=True):

@@ -44,6 +44,8 @@ class Generation:
         self.scope = scope
         self.text = ""
         self.stop_reason = ""
+        self.ran_on = False
+        """Whether the model went on beyond the end, until it was cut back."""
         self.finish: Finish | None = None
         self.error: EngineError | None = None
         self.usage = Usage()
@@ -172,7 +174,7 @@ class Generation:
                         return
                     stop = stops.find(self.text, self.request.window, self.request.plan) if chunk.text else None
                     if stop is not None:
-                        self.text, self.stop_reason = self.text[: stop.at], stop.reason
+                        self.text, self.stop_reason, self.ran_on = self.text[: stop.at], stop.reason, stop.ran_on
                         return
                     if chunk.finish is not None:
                         self.finish = chunk.finish

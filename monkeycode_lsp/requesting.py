@@ -64,6 +64,7 @@ class Requesting:
             around=surroundings.of(snapshot, self.window(ask, model) if background else window),
             draft=self._near.draft(self.scope(model, snapshot).own, window) if self.uses_drafts(model) else "",
             background=background,
+            accepted=ask.accepted,
             stays_here=ask.stays_here or self._gathering.is_private(snapshot, is_here=model.is_here),
         )
 
@@ -81,6 +82,7 @@ class Requesting:
     def learn(self, generation: Generation) -> None:
         """What a whole answer tells of the engine: how fast it reads, and what text costs there."""
         usage, request = generation.usage, generation.request
+        self._shaping.learn(generation)
         self._counts.learn(request.window.language, request.prompt, usage)
         if generation.first_ms is not None and not generation.background:
             self._scale.learn(usage.read, generation.first_ms)

@@ -16,6 +16,8 @@ from monkeycode_lsp.silence.judge import Silence, Verdict
 
 READ_S = 0.4
 """What is on the screen for a shorter time was not read."""
+_AT_ONCE = 2
+"""Characters; a single one is a key."""
 _KNOWN = 256
 """Asks of which the document is remembered."""
 
@@ -26,6 +28,7 @@ class _Shown(msgspec.Struct, frozen=True):
     uri: str
     verdict: Verdict
     at: float
+    text: str = ""
 
 
 class Screen:
@@ -44,11 +47,18 @@ class Screen:
     def shows(self, ask_id: int, snapshot: Snapshot, window: Window, text: str, verdict: Verdict) -> None:
         """The ask is answered with `text`."""
         self._showings.shown(snapshot, window, text)
-        self._shown[ask_id] = _Shown(snapshot.uri, verdict, clock.now())
+        self._shown[ask_id] = _Shown(snapshot.uri, verdict, clock.now(), text)
         if len(self._shown) > _KNOWN:
             del self._shown[next(iter(self._shown))]
         self._tell(self._fates.shown(ask_id, snapshot, text))
         self._look()
+
+    def took(self, uri: str, inserted: str) -> bool:
+        """Whether the last edit put in what was shown there last, all at once."""
+        if len(inserted) < _AT_ONCE:
+            return False
+        last = next((shown for shown in reversed(self._shown.values()) if shown.uri == uri), None)
+        return last is not None and last.text == inserted
 
     def edited(self, uri: str, lines: Sequence[str]) -> None:
         """The document has other lines now."""

@@ -17,17 +17,20 @@ from monkeycode_lsp.domain import Finish, Origin, Priority, Sampling, Snippet, S
 from monkeycode_lsp.engines.base import Model
 from monkeycode_lsp.generation import Generation, Request
 
+_MOST_MODELS = 32
+
 
 class Shaping:
     """Of one configuration."""
 
-    # The mutable state is the suffixes sent last, and the answer that was cleaned last: when a stream ends, it is kept and shown,
+    # The mutable state is the suffixes sent last, how each model ends its answers, and the answer that was cleaned last: when a stream ends, it is kept and shown,
     # and both want it clean.
 
     def __init__(self, settings: config.Config) -> None:
         completion = settings.completion
         self._redactor = Redactor(secrets.token_bytes(16)) if settings.privacy.redact_secrets else None
         self._sticky = Sticky()
+        self._habits: dict[str, stops.Habit] = {}
         self._template = settings.template
         self._multiline = completion.multiline
         self._max_tokens = completion.max_tokens
@@ -43,9 +46,9 @@ class Shaping:
         self.fingerprint = hashlib.blake2b(msgspec.json.encode(parts), digest_size=8).hexdigest()
         """Of every setting that could change an answer."""
 
-    def plan(self, window: Window) -> stops.Plan:
-        """How much is wanted there."""
-        return stops.plan(window, self._multiline)
+    def plan(self, window: Window, *, accepted: bool = False, model: str = "") -> stops.Plan:
+        """How much is wanted there, of that model (its fingerprint)."""
+        return stops.plan(window, self._multiline, accepted=accepted, patience=self._habits.get(model, stops.Habit()).patience)
 
     def request(
         self,
@@ -57,9 +60,13 @@ class Shaping:
         around: Surroundings = Surroundings(),  # noqa: B008 - frozen
         draft: str = "",
         background: bool = False,
+        accepted: bool = False,
         stays_here: bool = False,
     ) -> Request:
-        """What is asked at `window`, as the model's family wants it."""
+        """What is asked at `window`, as the model's family wants it.
+
+        `background`: as if a suggestion had been taken; `accepted`: one was taken just now.
+        """
         hidden = self._without_secrets(window, snippets, draft)
         family = prompt.by_setting(self._template, model.family)
         before, heal = healing.split(hidden.before) if model.heals and family is not None else (hidden.before, "")
@@ -77,7 +84,18 @@ class Shaping:
         rendered = msgspec.structs.replace(
             rendered, prefix=hidden.before, heal=heal, draft=hidden.others[-1], model=model.fingerprint, stays_here=stays_here
         )
-        return Request(rendered, window, self.plan(window), around, hidden)
+        plan = self.plan(window, accepted=accepted or background, model=model.fingerprint)
+        return Request(rendered, window, plan, around, hidden)
+
+    def learn(self, generation: Generation) -> None:
+        """How the model ends its answers."""
+        if not generation.request.plan.single:
+            known = self._habits.pop(generation.request.prompt.model, stops.Habit())
+            self._habits[generation.request.prompt.model] = known.after(
+                ended=generation.finish is Finish.STOP, ran_on=generation.ran_on or generation.finish is Finish.LENGTH
+            )
+            if len(self._habits) > _MOST_MODELS:
+                del self._habits[next(iter(self._habits))]
 
     def _without_secrets(self, window: Window, snippets: Sequence[Snippet], draft: str) -> Redaction:
         """The draft is the last of the others."""
@@ -95,8 +113,12 @@ class Shaping:
         asked = (generation, len(text), generation.whole, explicit)
         if self._last == asked:
             return self._cleaned
-        if (generation.finish is Finish.LENGTH or not generation.whole) and "\n" in text.strip("\n"):
-            text = text[: text.rfind("\n")]  # the last line is only a part of what it would be
+        if generation.finish is Finish.LENGTH or not generation.whole:
+            likely = stops.broken_off(text, generation.window, generation.request.plan)
+            if likely is not None:
+                text = text[: likely.at]
+            elif "\n" in text.strip("\n"):
+                text = text[: text.rfind("\n")]  # the last line is only a part of what it would be
         self._last, self._cleaned = (
             asked,
             filters.explained(text, generation.window, plan=generation.request.plan, around=generation.request.around, explicit=explicit),

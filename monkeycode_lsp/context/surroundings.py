@@ -20,6 +20,10 @@ class Surroundings(msgspec.Struct, frozen=True):
 
     before: str = ""
     after: str = ""
+    cut_before: bool = False
+    """Whether the document has more above."""
+    cut_after: bool = False
+    """Whether it has more below."""
 
 
 def of(snapshot: Snapshot, window: Window) -> Surroundings:
@@ -29,12 +33,14 @@ def of(snapshot: Snapshot, window: Window) -> Surroundings:
     last = snapshot.line + window.suffix.count("\n")
     # A line of which the window has only a part is too long to say anything.
     is_cut = window.whole_prefix or first <= 0 or not lines[first].startswith(window.prefix.partition("\n")[0])
-    before = "" if is_cut else _before(lines, first)
+    before, start = ("", first) if is_cut else _before(lines, first)
     ends_inside = window.whole_suffix or last >= len(lines) or not lines[last].rstrip("\r\n").endswith(window.suffix.rpartition("\n")[2])
-    return Surroundings(before, "" if ends_inside else _after(lines, last, is_begun=not window.suffix.endswith("\n")))
+    after, end = ("", last) if ends_inside else _after(lines, last, is_begun=not window.suffix.endswith("\n"))
+    cut_before = not window.whole_prefix and start > 0
+    return Surroundings(before, after, cut_before, cut_after=not window.whole_suffix and end < len(lines))
 
 
-def _before(lines: Sequence[str], end: int) -> str:
+def _before(lines: Sequence[str], end: int) -> tuple[str, int]:
     start, left, n = end, MOST_BEFORE, 0
     margin = end
     while start > 0 and n < _MOST_LINES:
@@ -45,11 +51,12 @@ def _before(lines: Sequence[str], end: int) -> str:
         start, n = start - 1, n + 1
         if line[:1].strip():
             margin = start
-    return lf("".join(lines[0 if start == 0 else margin : end]))
+    first = 0 if start == 0 else margin
+    return lf("".join(lines[first:end])), first
 
 
-def _after(lines: Sequence[str], last: int, *, is_begun: bool) -> str:
-    """What follows; the window has line `last` if it `is_begun`, else only what is before it."""
+def _after(lines: Sequence[str], last: int, *, is_begun: bool) -> tuple[str, int]:
+    """What follows, and the line at which it ends; the window has line `last` if it `is_begun`, else only what is before it."""
     start = last + is_begun
     end, left = start, MOST_AFTER
     while end < len(lines) and end - start < _MOST_LINES:
@@ -58,4 +65,4 @@ def _after(lines: Sequence[str], last: int, *, is_begun: bool) -> str:
             break
         end += 1
     text = lf("".join(lines[start:end]))
-    return "\n" + text if is_begun else text
+    return ("\n" + text if is_begun else text), end

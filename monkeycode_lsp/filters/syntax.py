@@ -6,6 +6,7 @@ hand nothing is promised.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 from functools import lru_cache
@@ -13,9 +14,12 @@ from functools import lru_cache
 from monkeycode_lsp.context.surroundings import Surroundings
 from monkeycode_lsp.domain import Window
 from monkeycode_lsp.syntax import faults
+from monkeycode_lsp.syntax.faults import Ends
 
 MOST_CUTS = 12
 """Pieces that are tried; each is one parse."""
+MOST_PARSED = 30_000
+"""Characters, all of them together: two milliseconds."""
 _PROSE = frozenset({"markdown", "plaintext", "html", "vue", "svelte"})
 """Where a fault says nothing of the text that is typed."""
 _CONSTRUCTS = 1
@@ -33,16 +37,16 @@ def without_faults(text: str, window: Window, around: Surroundings = Surrounding
     """
     if window.language in _PROSE:
         return text
-    before, after = _near_end(around.before + window.prefix), _near_start(window.suffix + around.after)
-    without = _without(before, after, window.language)
+    before, after, cut = _near(window, around)
+    without = _without(before, after, window.language, cut)
     if without is None:
         return text
     most, elsewhere = without
     no_worse = ""
-    for piece in _pieces(text):
-        n = faults.count(before + piece + after, window.language)
+    for piece in itertools.islice(_pieces(text), max(2, min(1 + MOST_CUTS, MOST_PARSED // (len(before) + len(after) + len(text) + 1)))):
+        n = faults.count(before + piece + after, window.language, cut=cut)
         if n is None:
-            continue
+            break  # to look for more would take too long
         if n <= elsewhere:
             return piece
         if n <= most and not no_worse:
@@ -52,7 +56,17 @@ def without_faults(text: str, window: Window, around: Surroundings = Surrounding
 
 def n_faults(text: str, window: Window, around: Surroundings) -> int:
     """Parse errors of the document with `text` put in; 0 where no grammar is at hand."""
-    return faults.count(f"{around.before}{window.prefix}{text}{window.suffix}{around.after}", window.language) or 0
+    before, after, cut = _near(window, around)
+    return faults.count(before + text + after, window.language, cut=cut) or 0
+
+
+def _near(window: Window, around: Surroundings) -> tuple[str, str, Ends]:
+    """The text before and after the cursor that is parsed, and where it is cut inside of something."""
+    whole_before, whole_after = around.before + window.prefix, window.suffix + around.after
+    before, after = _near_end(whole_before), _near_start(whole_after)
+    is_cut = around.cut_before if around.before else not window.whole_prefix
+    ends_inside = around.cut_after if around.after else not window.whole_suffix
+    return before, after, Ends(is_cut and before == whole_before, ends_inside and after == whole_after)
 
 
 def _near_end(text: str) -> str:
@@ -81,8 +95,8 @@ def _near_start(text: str) -> str:
 
 
 @lru_cache(maxsize=4)
-def _without(before: str, after: str, language: str) -> tuple[int, int] | None:
-    return faults.around(before + after, len(before), language)
+def _without(before: str, after: str, language: str, cut: Ends) -> tuple[int, int] | None:
+    return faults.around(before + after, len(before), language, cut=cut)
 
 
 def _pieces(text: str) -> Iterator[str]:
@@ -94,7 +108,7 @@ def _pieces(text: str) -> Iterator[str]:
     cuts = [at for at, character in enumerate(text) if character == "\n" and text[:at].strip()]
     first = text[: cuts[0]] if cuts else text
     tokens = [match.end() for match in _TOKEN.finditer(first) if len(first[: match.end()].strip()) * 2 >= len(first.strip())]
-    for at in [*reversed(cuts), *reversed(tokens[:-1])][:MOST_CUTS]:
+    for at in [*reversed(cuts), *reversed(tokens[:-1])]:
         piece = text[:at]
         if piece.strip():
             yield piece

@@ -5,26 +5,46 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from monkeycode_lsp.syntax import grammars
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
 
-def count(text: str, language: str, *, within_ms: float = grammars.WITHIN_MS) -> int | None:
+class Ends(msgspec.Struct, frozen=True):
+    """Where a text was cut out of a longer one: a fault that touches such an end says nothing."""
+
+    start: bool = False
+    end: bool = False
+
+
+WHOLE = Ends()
+
+
+def count(text: str, language: str, *, cut: Ends = WHOLE, within_ms: float = grammars.WITHIN_MS) -> int | None:
     """Places of `text` that the grammar does not understand, and tokens that it misses; None: there is no tree."""
-    tree = grammars.parse(text, language, within_ms=within_ms)
-    return None if tree is None else sum(1 for _ in _faults(tree.root_node))
+    found = _found(text, language, cut, within_ms)
+    return None if found is None else len(found)
 
 
-def around(text: str, at: int, language: str) -> tuple[int, int] | None:
+def around(text: str, at: int, language: str, *, cut: Ends = WHOLE) -> tuple[int, int] | None:
     """How many there are, and how many of them do not touch the character `at` or the white space around it; None: there is no tree."""
-    tree = grammars.parse(text, language)
-    if tree is None:
+    found = _found(text, language, cut, grammars.WITHIN_MS)
+    if found is None:
         return None
     first, last = _n_bytes(text[:at].rstrip()), _n_bytes(text) - _n_bytes(text[at:].lstrip())
-    found = list(_faults(tree.root_node))
     return len(found), sum(1 for node in found if node.end_byte < first or node.start_byte > last)
+
+
+def _found(text: str, language: str, cut: Ends, within_ms: float) -> list[Node] | None:
+    tree = grammars.parse(text, language, within_ms=within_ms)
+    if tree is None:
+        return None
+    first = _n_bytes(text[: len(text) - len(text.lstrip())]) if cut.start else -1
+    last = _n_bytes(text.rstrip()) if cut.end else _n_bytes(text) + 1
+    return [node for node in _faults(tree.root_node) if node.start_byte > first and node.end_byte < last]
 
 
 def _n_bytes(text: str) -> int:

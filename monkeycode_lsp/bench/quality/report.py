@@ -195,6 +195,8 @@ def _faults(task: Done) -> Iterator[str]:
     if WITH in task.said:
         if task.said[WITHOUT].exact and not task.said[WITH].exact:
             yield f"lost by the snippets{f': {task.reason}' if task.reason else ''}"
+        elif task.said[WITH].similarity < task.said[WITHOUT].similarity:
+            yield f"less like it with snippets{f': {task.reason}' if task.reason else ''}"
         return
     raw, asked, whole = (task.said[name] for name in (RAW, PROMPT, WHOLE))
     if raw.passed and not asked.passed:
