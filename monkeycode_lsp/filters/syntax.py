@@ -1,7 +1,7 @@
 """The syntax guarantee: with the suggestion the document has no more parse errors than without it.
 
 An answer that breaks it is cut to the longest piece that does not, or dropped.  Where no grammar is at
-hand nothing is promised.
+hand, or the grammar does not understand the code around (macros, another dialect), nothing is promised.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ import itertools
 import re
 from collections.abc import Iterator
 from functools import lru_cache
+
+import msgspec
 
 from monkeycode_lsp.context.surroundings import Surroundings
 from monkeycode_lsp.domain import Window
@@ -20,8 +22,10 @@ MOST_CUTS = 12
 """Pieces that are tried; each is one parse."""
 MOST_PARSED = 30_000
 """Characters, all of them together: two milliseconds."""
-_PROSE = frozenset({"markdown", "plaintext", "html", "vue", "svelte"})
-"""Where a fault says nothing of the text that is typed."""
+_UNJUDGED = frozenset({"markdown", "plaintext", "html", "vue", "svelte", "shellscript", "bash"})
+"""Where a fault says nothing of the text that is typed: prose, templates, here-documents."""
+_HARD = frozenset({"c", "cpp", "objective-c", "objective-cpp", "cuda-cpp"})
+"""What a macro stands for no grammar knows."""
 _CONSTRUCTS = 1
 _BEGINS = re.compile(
     r"(?!(?:else|elif|elsif|except|finally|catch|rescue|ensure|end|case|default|when|then|do|where)\b)[^\s)\]}#/*\"'<>|&.,;:+-]"
@@ -35,38 +39,69 @@ def without_faults(text: str, window: Window, around: Surroundings = Surrounding
 
     What is half-typed at the cursor is a fault already: a piece that mends it is better than a longer one that does not.
     """
-    if window.language in _PROSE:
+    if window.language in _UNJUDGED:
         return text
-    before, after, cut = _near(window, around)
-    without = _without(before, after, window.language, cut)
-    if without is None:
+    place = next((place for place in _places(window, around) if place.is_sound), None)
+    if place is None:
         return text
-    most, elsewhere = without
     no_worse = ""
-    for piece in itertools.islice(_pieces(text), max(2, min(1 + MOST_CUTS, MOST_PARSED // (len(before) + len(after) + len(text) + 1)))):
-        n = faults.count(before + piece + after, window.language, cut=cut)
+    for piece in itertools.islice(_pieces(text), max(2, min(1 + MOST_CUTS, MOST_PARSED // place.n_characters))):
+        n = place.n_with(piece)
         if n is None:
             break  # to look for more would take too long
-        if n <= elsewhere:
+        if n == 0:
             return piece
-        if n <= most and not no_worse:
+        if n <= place.n_without and not no_worse:
             no_worse = piece
     return no_worse
 
 
-def n_faults(text: str, window: Window, around: Surroundings) -> int:
-    """Parse errors of the document with `text` put in; 0 where no grammar is at hand."""
-    before, after, cut = _near(window, around)
-    return faults.count(before + text + after, window.language, cut=cut) or 0
+class _Place(msgspec.Struct, frozen=True):
+    """The text around the cursor as far as it is parsed."""
+
+    before: str
+    after: str
+    language: str
+    cut: Ends
+    n_without: int = 0
+    """Faults, all of which touch the cursor if the place `is_sound`."""
+    is_sound: bool = False
+    """Whether the grammar understands all of it but what is half-typed: else a fault more says nothing of the answer."""
+
+    @property
+    def n_characters(self) -> int:
+        return len(self.before) + len(self.after) + 1
+
+    def n_with(self, text: str) -> int | None:
+        """Faults with `text` put in; None: there is no tree."""
+        return faults.count(self.before + text + self.after, self.language, cut=self.cut)
 
 
-def _near(window: Window, around: Surroundings) -> tuple[str, str, Ends]:
-    """The text before and after the cursor that is parsed, and where it is cut inside of something."""
+def _places(window: Window, around: Surroundings) -> Iterator[_Place]:
+    """What stands near, and where that is cut badly (inside of a long string, say) all that there is."""
     whole_before, whole_after = around.before + window.prefix, window.suffix + around.after
-    before, after = _near_end(whole_before), _near_start(whole_after)
     is_cut = around.cut_before if around.before else not window.whole_prefix
     ends_inside = around.cut_after if around.after else not window.whole_suffix
-    return before, after, Ends(is_cut and before == whole_before, ends_inside and after == whole_after)
+    before, after = _near_end(whole_before), _near_start(whole_after)
+    if (before, after) != (whole_before, whole_after):
+        cut = Ends(is_cut and before == whole_before, ends_inside and after == whole_after)
+        yield _judged(before, after, window.language, cut, is_all=False)
+    yield _judged(whole_before, whole_after, window.language, Ends(is_cut, ends_inside), is_all=True)
+
+
+@lru_cache(maxsize=4)
+def _judged(before: str, after: str, language: str, cut: Ends, *, is_all: bool) -> _Place:
+    found = faults.around(before + after, len(before), language, cut=cut)
+    if found is None:
+        return _Place(before, after, language, cut)
+    # A large fault that reaches the place may be a comment or a string whose beginning is not there.
+    return _Place(before, after, language, cut, found.n, is_sound=not found.n_elsewhere and not (found.n_above and (language in _HARD or not is_all)))
+
+
+def n_faults(text: str, window: Window, around: Surroundings) -> int:
+    """Parse errors of the document with `text` put in; 0 where no grammar is at hand."""
+    place = next((place for place in _places(window, around) if place.is_sound), None)
+    return (place.n_with(text) or 0) if place is not None else 0
 
 
 def _near_end(text: str) -> str:
@@ -92,11 +127,6 @@ def _near_start(text: str) -> str:
                 return text[: at + 1]
         at = text.find("\n", at + 1)
     return text
-
-
-@lru_cache(maxsize=4)
-def _without(before: str, after: str, language: str, cut: Ends) -> tuple[int, int] | None:
-    return faults.around(before + after, len(before), language, cut=cut)
 
 
 def _pieces(text: str) -> Iterator[str]:

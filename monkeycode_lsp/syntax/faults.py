@@ -29,13 +29,25 @@ def count(text: str, language: str, *, cut: Ends = WHOLE, within_ms: float = gra
     return None if found is None else len(found)
 
 
-def around(text: str, at: int, language: str, *, cut: Ends = WHOLE) -> tuple[int, int] | None:
-    """How many there are, and how many of them do not touch the character `at` or the white space around it; None: there is no tree."""
+class Around(msgspec.Struct, frozen=True):
+    """The faults of a text, seen from a place in it."""
+
+    n: int
+    n_elsewhere: int
+    """Of those, the ones that touch neither the place nor the white space around it."""
+    n_above: int
+    """The ones that touch it, and begin above its line."""
+
+
+def around(text: str, at: int, language: str, *, cut: Ends = WHOLE) -> Around | None:
+    """Seen from the character `at`; None: there is no tree."""
     found = _found(text, language, cut, grammars.WITHIN_MS)
     if found is None:
         return None
     first, last = _n_bytes(text[:at].rstrip()), _n_bytes(text) - _n_bytes(text[at:].lstrip())
-    return len(found), sum(1 for node in found if node.end_byte < first or node.start_byte > last)
+    line = _n_bytes(text[: text.rfind("\n", 0, at) + 1])
+    touching = [node for node in found if node.end_byte >= first and node.start_byte <= last]
+    return Around(len(found), len(found) - len(touching), sum(1 for node in touching if node.start_byte < line))
 
 
 def _found(text: str, language: str, cut: Ends, within_ms: float) -> list[Node] | None:

@@ -61,6 +61,9 @@ def test_no_text_brings_more_faults_than_there_were(answer, document):
     window = at(document[:half] + "‸" + document[half:])
     kept = syntax.without_faults(answer, window)
     assert answer.startswith(kept)
+    if not any(place.is_sound for place in syntax._places(window, Surroundings())):
+        assert kept == answer
+        return
     before = faults.count(window.prefix + window.suffix, "python")
     assert faults.count(window.prefix + kept + window.suffix, "python") <= before
 
