@@ -25,7 +25,8 @@ from monkeycode_lsp.context.similar import Chunked
 from monkeycode_lsp.context.window import relative_path
 from monkeycode_lsp.documents import Edited, normal
 from monkeycode_lsp.domain import Snapshot, Snippet, Window
-from monkeycode_lsp.symbols import imports, names, paths
+from monkeycode_lsp.symbols import imports, names
+from monkeycode_lsp.symbols.model import Import
 from monkeycode_lsp.text import lf
 
 logger = logging.getLogger(__name__)
@@ -36,7 +37,6 @@ _PAUSE_S = 0.1
 """A document is read for its passages when there is time: an editor that starts opens many."""
 _HEAD_LINES = 400
 """Imports stand there."""
-_NEAR_MODULES = 24
 _FAST_S = 0.15
 """A window that is read anew so quickly may have other snippets in the middle of a line."""
 _TELLING_TOKENS = 64
@@ -57,7 +57,7 @@ class Index(Protocol):
     """Where things are defined in one workspace; see `index.client`."""
 
     def start(self) -> None: ...
-    async def definitions(self, names: Sequence[str], language: str, near: Sequence[str], *, path: str) -> Sequence[Definition]: ...
+    async def definitions(self, names: Sequence[str], language: str, imported: Sequence[Import], *, path: str) -> Sequence[Definition]: ...
     def changed(self, paths: Iterable[Path]) -> None: ...
     async def aclose(self) -> None: ...
 
@@ -269,9 +269,8 @@ class Gathering:
         wanted = names.near(window.prefix, window.suffix, window.language)
         self._named[snapshot.uri] = frozenset(wanted)
         head = lf("".join(snapshot.lines[:_HEAD_LINES]))
-        near = [path for imported in imports.read(head, at.language) for path in paths.resolve(imported, at.path, at.language)]
         try:
-            found = await index.definitions(wanted, at.language, near[:_NEAR_MODULES], path=at.path)
+            found = await index.definitions(wanted, at.language, imports.read(head, at.language), path=at.path)
         except Exception:
             logger.exception("the index could not be asked")
             return []

@@ -85,6 +85,8 @@ class IgnoreFile(msgspec.Struct, frozen=True):
     """In the order of the file: the last that matches decides."""
     fault: Fault | None = None
     """Why it cannot be understood; then everything below its folder is NEVER."""
+    shown: str = ""
+    """What people call it, if that is not its path from where paths are relative to."""
 
     @property
     def is_private(self) -> bool:
@@ -93,7 +95,8 @@ class IgnoreFile(msgspec.Struct, frozen=True):
 
     @property
     def path(self) -> str:
-        return f"{self.folder}/{self.name}" if self.folder else self.name
+        """For people."""
+        return self.shown or (f"{self.folder}/{self.name}" if self.folder else self.name)
 
     def last_match(self, path: str) -> Rule | None:
         """The rule that decides for a path below its folder."""

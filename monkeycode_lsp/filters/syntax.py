@@ -13,6 +13,7 @@ from functools import lru_cache
 
 import msgspec
 
+from monkeycode_lsp.context import comments
 from monkeycode_lsp.context.surroundings import Surroundings
 from monkeycode_lsp.domain import Window
 from monkeycode_lsp.syntax import faults
@@ -26,6 +27,19 @@ _UNJUDGED = frozenset({"markdown", "plaintext", "html", "vue", "svelte", "shells
 """Where a fault says nothing of the text that is typed: prose, templates, here-documents."""
 _HARD = frozenset({"c", "cpp", "objective-c", "objective-cpp", "cuda-cpp"})
 """What a macro stands for no grammar knows."""
+_QUOTES = {
+    "python": ('"""', "'''"),
+    "javascript": ("`",),
+    "javascriptreact": ("`",),
+    "typescript": ("`",),
+    "typescriptreact": ("`",),
+    "go": ("`",),
+    "java": ('"""',),
+    "kotlin": ('"""',),
+    "scala": ('"""',),
+    "swift": ('"""',),
+}
+"""What begins and ends strings of several lines."""
 _CONSTRUCTS = 1
 _BEGINS = re.compile(
     r"(?!(?:else|elif|elsif|except|finally|catch|rescue|ensure|end|case|default|when|then|do|where)\b)[^\s)\]}#/*\"'<>|&.,;:+-]"
@@ -78,14 +92,15 @@ class _Place(msgspec.Struct, frozen=True):
 
 
 def _places(window: Window, around: Surroundings) -> Iterator[_Place]:
-    """What stands near, and where that is cut badly (inside of a long string, say) all that there is."""
+    """What stands near; where that would be cut out of a comment or a string, all that there is."""
     whole_before, whole_after = around.before + window.prefix, window.suffix + around.after
     is_cut = around.cut_before if around.before else not window.whole_prefix
     ends_inside = around.cut_after if around.after else not window.whole_suffix
     before, after = _near_end(whole_before), _near_start(whole_after)
-    if (before, after) != (whole_before, whole_after):
+    if (before, after) != (whole_before, whole_after) and not _is_quoting(whole_before[: len(whole_before) - len(before)], window.language):
         cut = Ends(is_cut and before == whole_before, ends_inside and after == whole_after)
         yield _judged(before, after, window.language, cut, is_all=False)
+        return
     yield _judged(whole_before, whole_after, window.language, Ends(is_cut, ends_inside), is_all=True)
 
 
@@ -95,13 +110,23 @@ def _judged(before: str, after: str, language: str, cut: Ends, *, is_all: bool) 
     if found is None:
         return _Place(before, after, language, cut)
     # A large fault that reaches the place may be a comment or a string whose beginning is not there.
-    return _Place(before, after, language, cut, found.n, is_sound=not found.n_elsewhere and not (found.n_above and (language in _HARD or not is_all)))
+    return _Place(
+        before, after, language, cut, found.n, is_sound=not found.n_elsewhere and not (found.n_above and (language in _HARD or not is_all))
+    )
 
 
 def n_faults(text: str, window: Window, around: Surroundings) -> int:
     """Parse errors of the document with `text` put in; 0 where no grammar is at hand."""
     place = next((place for place in _places(window, around) if place.is_sound), None)
     return (place.n_with(text) or 0) if place is not None else 0
+
+
+def _is_quoting(text: str, language: str) -> bool:
+    """Whether a comment or a string of several lines is open at the end of `text`, by what opens and closes them."""
+    opener, closer = comments.block(language)
+    if opener and text.rfind(opener) > text.rfind(closer):
+        return True
+    return any(text.count(quote) % 2 for quote in _QUOTES.get(language, ()))
 
 
 def _near_end(text: str) -> str:

@@ -94,13 +94,14 @@ class Index:
         """Of the process."""
         return self._child.pid
 
-    async def definitions(self, names: Sequence[str], language: str, near: Sequence[str] = (), *, path: str = "") -> list[Definition]:
-        """Of `names`, in files of languages that `language` calls; the best first.
+    async def definitions(
+        self, names: Sequence[str], language: str, imported: Sequence[Import] = (), *, path: str = ""
+    ) -> list[Definition]:
+        """Of `names`, the most important first, in files of languages that `language` calls; the best first.
 
-        `near`: what the document's imports resolve to, the most important first; `path`: the document's own, none of whose definitions
-        are given.  All paths are relative to the folder and `/` separated.
+        `imported`: what the document imports; `path`: its own, relative to the folder and `/` separated, none of whose definitions are given.
         """
-        return await self._ask(lambda finder: finder.definitions(names, language, near, path), [])
+        return await self._ask(lambda finder: finder.definitions(names, language, imported, path), [])
 
     async def resolve(self, candidates: Sequence[str]) -> list[str]:
         """Those of the relative paths that are in the index, in their order."""

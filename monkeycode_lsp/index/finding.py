@@ -9,19 +9,18 @@ import contextlib
 import os
 import sqlite3
 import time
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
-from monkeycode_lsp.index import languages, store
+from monkeycode_lsp.index import importing, languages, store
 from monkeycode_lsp.symbols.model import Import, Kind
 
 _MOST_NAMES = 64
-_MOST_NEAR = 128
-_MOST_FITTING = 32
-"""Files that one candidate stands for."""
+_MOST_BESIDE = 256
 _MOST_SAME = 32
 """A name with more definitions than that says little about any of them."""
 _MOST_FOUND = 64
@@ -29,22 +28,31 @@ _LONGEST_S = 0.02
 """Of one question, which takes a millisecond on an idle machine; what was found by then is the answer."""
 _STEPS = 1_000
 """Of SQLite's machine, between looks at the clock."""
-_PLACES = {"near": 1.0, "folder": 0.5, "rest": 0.25}
+_NEAR, _PACKAGE, _FOLDER, _REST = 1.0, 0.9, 0.5, 0.25
+"""What a definition is worth by its place."""
+_PACKAGED = frozenset({"go", "java", "csharp"})
+"""Groups of languages in which a file sees what its folder defines, without an import."""
 
 Place = Literal["near", "folder", "rest"]
+_Row = tuple[int, int, str]
+"""Ids of a symbol and its file, and that file's path."""
 
 
 class _Asking(msgspec.Struct, frozen=True):
     """For whom something is looked for."""
 
     group: str
-    files: dict[int, int]
-    """The rank of each near file, by its id."""
+    ranks: dict[int, int]
+    """Of each near file, by its id."""
     path: str
     """The document's own."""
+    is_packaged: bool
+    """Whether it sees what its folder defines."""
+    beside: tuple[int, ...]
+    """Those files, if it does."""
 
     def place(self, file: int, path: str) -> Place:
-        if file in self.files:
+        if file in self.ranks:
             return "near"
         return "folder" if _folder(path) == _folder(self.path) else "rest"
 
@@ -54,6 +62,8 @@ class _Spot(msgspec.Struct, frozen=True):
 
     symbol: int
     score: float
+    position: int
+    """Of its name among those that are wanted."""
     rank: int
     """Of its file among the near ones."""
     place: Place
@@ -73,6 +83,7 @@ class Definition(msgspec.Struct, frozen=True):
     container: str
     """The class (or trait, namespace …) that holds it; empty at the top."""
     text: str
+    """Of a member also the first line of its class, unless that is given too."""
     level: int
     """Of `ignores.Level`: how far the text may go."""
     place: Place
@@ -95,30 +106,35 @@ class Finder:
         self._file: os.stat_result | None = None
         self._until = 0.0
 
-    def definitions(self, names: Sequence[str], language: str, near: Sequence[str], path: str) -> list[Definition]:
+    def definitions(self, names: Sequence[str], language: str, imported: Sequence[Import], path: str) -> list[Definition]:
         """Of `names`, in files of a language that `language` calls, without those in `path` itself; the best first."""
         db = self._connection()
         if db is None:
             return []
-        asking = _Asking(languages.group(language), self._files(db, near), path)
         wanted = list(dict.fromkeys(names))[:_MOST_NAMES]
+        near = importing.near(db, imported, frozenset(wanted), path, language, is_late=self._is_late)
+        group = languages.group(language)
+        is_packaged = group in _PACKAGED
+        asking = _Asking(group, near.ranks, path, is_packaged, _beside(db, path) if is_packaged else ())
         found: list[_Spot] = []
-        for name in wanted:
-            if time.monotonic() > self._until:
+        for position, name in enumerate(wanted):
+            if self._is_late():
                 break
-            found += _spots(db, name, asking)
-        found.sort(key=lambda spot: (-spot.score, spot.rank))
-        return _read(db, found[:_MOST_FOUND])
+            found += _spots(db, name, asking, position)
+            if name in near.named:
+                found += _scored(_in_files(db, near.named[name], asking, list(near.ranks))[:_MOST_SAME], asking, position)
+        found.sort(key=lambda spot: (-spot.score, spot.position, spot.rank))
+        return _read(db, list({spot.symbol: spot for spot in reversed(found)}.values())[::-1][:_MOST_FOUND])
 
     def resolve(self, candidates: Sequence[str]) -> list[str]:
         """The known paths that fit the candidates (see `symbols.paths`), in their order."""
         db = self._connection()
         found: dict[str, None] = {}
         for candidate in dict.fromkeys(candidates):
-            if db is None or len(found) >= _MOST_NEAR or time.monotonic() > self._until:
+            if db is None or len(found) >= importing.MOST_FILES or self._is_late():
                 break
-            found |= dict.fromkeys(_fitting(db, candidate))
-        return list(found)[:_MOST_NEAR]
+            found |= dict.fromkeys(path for _, path in importing.fitting(db, candidate))
+        return list(found)[: importing.MOST_FILES]
 
     def imports_of(self, path: str) -> list[Import]:
         """What a known file imports."""
@@ -162,61 +178,66 @@ class Finder:
             return None  # it is just being made, or by another version
         return self._db
 
-    def _files(self, db: sqlite3.Connection, near: Iterable[str]) -> dict[int, int]:
-        """The rank of each near file, by its id."""
-        ranks: dict[int, int] = {}
-        for path in list(dict.fromkeys(near))[:_MOST_NEAR]:
-            row = db.execute("SELECT id FROM files WHERE path = ?", (path,)).fetchone()
-            if row is not None:
-                ranks.setdefault(row[0], len(ranks))
-        return ranks
+    def _is_late(self) -> bool:
+        return time.monotonic() > self._until
 
 
-def _fitting(db: sqlite3.Connection, candidate: str) -> list[str]:
-    tail = candidate.removeprefix("*/")
-    end = store.backwards(tail)
-    values: tuple[str, ...]
-    column = "folder_backwards" if tail.endswith("/") else "backwards"
-    if tail == candidate:
-        query, values = f"{column} = ?", (end,)
-    else:
-        query, values = f"{column} >= ? AND {column} < ?", (end, f"{end[:-1]}0")  # "0" comes after "/"
-    rows = db.execute(f"SELECT path FROM files WHERE {query} ORDER BY path LIMIT ?", (*values, _MOST_FITTING))  # noqa: S608 - ours
-    return [path for (path,) in rows]
+def _beside(db: sqlite3.Connection, path: str) -> tuple[int, ...]:
+    """The files of the document's package."""
+    rows = db.execute("SELECT id FROM files WHERE folder_backwards = ? LIMIT ?", (store.backwards(_folder(path)), _MOST_BESIDE))
+    return tuple(id_ for (id_,) in rows)
 
 
-def _spots(db: sqlite3.Connection, name: str, asking: _Asking) -> list[_Spot]:
+def _spots(db: sqlite3.Connection, name: str, asking: _Asking, position: int) -> list[_Spot]:
     """Each definition of one name."""
     query = "SELECT s.id, s.file, f.path FROM symbols s JOIN files f ON f.id = s.file WHERE s.name = ? AND s.grp = ?"
     rows = db.execute(f"{query} LIMIT ?", (name, asking.group, _MOST_SAME + 1)).fetchall()
     is_common = len(rows) > _MOST_SAME
     if is_common:  # those that count may be further back
-        marks = ", ".join("?" * len(asking.files))
-        rows = db.execute(f"{query} AND s.file IN ({marks})", (name, asking.group, *asking.files)).fetchall()[:_MOST_SAME]
-    rows = [row for row in rows if row[2] != asking.path]
-    n_same = _MOST_SAME + 1 if is_common else len(rows)
-    n_near = sum(file in asking.files for _, file, _ in rows)
+        rows = _in_files(db, name, asking, [*asking.ranks, *asking.beside])[:_MOST_SAME]
+    return _scored(rows, asking, position, n_same=_MOST_SAME + 1 if is_common else None)
+
+
+def _in_files(db: sqlite3.Connection, name: str, asking: _Asking, files: Sequence[int]) -> list[_Row]:
+    query = "SELECT s.id, s.file, f.path FROM symbols s JOIN files f ON f.id = s.file WHERE s.name = ? AND s.grp = ? AND s.file IN"
+    return db.execute(f"{query} ({', '.join('?' * len(files))})", (name, asking.group, *files)).fetchall()
+
+
+def _scored(rows: Sequence[_Row], asking: _Asking, position: int, *, n_same: int | None = None) -> list[_Spot]:
+    """`n_same`: how many there are, if these are not all."""
+    placed = [(symbol, file, asking.place(file, path)) for symbol, file, path in rows if path != asking.path]
+    n_same = len(placed) if n_same is None else n_same
+    n_at = Counter(place for _, _, place in placed)
     found = []
-    for symbol, file, path in rows:
-        place = asking.place(file, path)
-        score = _PLACES[place] / max(1, n_near if place == "near" else n_same)
-        found.append(_Spot(symbol, score, asking.files.get(file, _MOST_NEAR), place, n_same))
+    for symbol, file, place in placed:
+        if place == "near":
+            score = _NEAR / n_at[place]
+        elif place == "folder":
+            score = _PACKAGE / n_at[place] if asking.is_packaged else _FOLDER / n_same
+        else:
+            score = _REST / n_same
+        found.append(_Spot(symbol, score, position, asking.ranks.get(file, importing.MOST_FILES), place, n_same))
     return found
 
 
 def _read(db: sqlite3.Connection, spots: Sequence[_Spot]) -> list[Definition]:
     query = (
-        "SELECT s.name, s.kind, f.path, s.start, s.end, s.container, s.text, f.level FROM symbols s JOIN files f ON f.id = s.file "
+        "SELECT s.name, s.kind, f.path, s.start, s.end, s.container, s.text, f.level, s.header FROM symbols s JOIN files f ON f.id = s.file "
         "WHERE s.id = ?"
     )
+    rows = [(spot, row) for spot in spots if (row := db.execute(query, (spot.symbol,)).fetchone()) is not None]
+    classes = {(path, name) for _, (name, kind, path, *_) in rows if kind == "class"}
     read = []
-    for spot in spots:
-        row = db.execute(query, (spot.symbol,)).fetchone()
-        if row is not None:
-            name, kind, path, line, end_line, container, text, level = row
-            more = (container, text, level, spot.place, spot.n_same, spot.score)
-            read.append(Definition(name, kind, path, line, end_line, *more))
+    for spot, (name, kind, path, line, end_line, container, text, level, header) in rows:
+        quoted = _inside(header, text) if header and (path, container) not in classes else text
+        read.append(Definition(name, kind, path, line, end_line, container, quoted, level, spot.place, spot.n_same, spot.score))
     return read
+
+
+def _inside(header: str, text: str) -> str:
+    """A member as it stands in its class."""
+    lines = [header, *(f"    {line}" if line else line for line in text.split("\n"))]
+    return "\n".join([*lines, "}"] if header.endswith("{") else lines)
 
 
 def _folder(path: str) -> str:

@@ -1,21 +1,17 @@
-"""The ignore files of one workspace, read where they lie: those of every folder, of the repository around it, and git's own.
+"""What the ignore files of one workspace say: those of every folder, and of the repository around it.
 
-What they mean is `context.policy`'s.  Invariant: a file whose name says that it keeps something private counts though it cannot be read.
+How they are read is `privacy.ignore_files`', what they mean is `context.policy`'s.
 """
 
 from __future__ import annotations
 
-import os
-import stat
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
-from monkeycode_lsp.context import ignores, secrets
+from monkeycode_lsp.context import secrets
 from monkeycode_lsp.context.ignores import IgnoreFile
 from monkeycode_lsp.context.policy import Policy, Verdict
-
-_MOST_LEVELS = 64
-_EXCLUDE = ".git/info/exclude"
+from monkeycode_lsp.privacy import ignore_files
 
 
 class Rules:
@@ -27,7 +23,7 @@ class Rules:
         """`names`: of the files that hold rules; what a later one says counts more.  `secret_files`: more patterns of secret files."""
         self._secret_files = tuple(secret_files)
         self._root = root
-        self._names = tuple(name for name in names if PurePosixPath(name).name == name)
+        self._names = ignore_files.usable(names)
         self._above, outer = self._outer()
         self._policies: dict[str, Policy] = {"": Policy((*outer, *self._read(root, self._above.rstrip("/"))))}
 
@@ -41,7 +37,7 @@ class Rules:
 
     def is_source(self, path: str) -> bool:
         """Whether a change of this file changes the rules."""
-        return PurePosixPath(path).name in self._names or path == _EXCLUDE
+        return PurePosixPath(path).name in self._names or f"/{path}".endswith(f"/{ignore_files.EXCLUDE}")
 
     def _policy_of(self, folder: str) -> Policy:
         if folder not in self._policies:
@@ -52,57 +48,20 @@ class Rules:
 
     def _outer(self) -> tuple[str, list[IgnoreFile]]:
         """The way to the workspace from the top of the repository that it is, or lies in, and the rules found on it."""
-        for top in (self._root, *self._root.parents)[:_MOST_LEVELS]:
-            git = _git_folder(top / ".git")
-            if git is None:
-                continue
-            steps = self._root.relative_to(top).parts
-            data = _data(git / "info" / "exclude")
-            files = [ignores.read("", ".gitignore", data)] if data else []
-            for n_steps in range(len(steps)):
-                files += self._read(top.joinpath(*steps[:n_steps]), "/".join(steps[:n_steps]))
-            return "".join(f"{step}/" for step in steps), files
-        return "", []  # no repository: what lies above says nothing
+        top = ignore_files.top((self._root, *self._root.parents))
+        if top is None:
+            return "", []  # no repository: what lies above says nothing
+        steps = self._root.relative_to(top).parts
+        files: list[IgnoreFile] = []
+        for n_steps in range(len(steps)):
+            files += self._read(top.joinpath(*steps[:n_steps]), "/".join(steps[:n_steps]))
+        return "".join(f"{step}/" for step in steps), files
 
     def _read(self, folder: Path, place: str) -> list[IgnoreFile]:
-        read = [ignores.read(place, name, data) for name in self._names if (data := _data(folder / name)) != b""]
+        read = [found.file for _, found in ignore_files.of_folder(folder, place, self._names, shown=f"{place}/" if place else "")]
         return [file for file in read if file.rules or file.fault is not None]
 
 
 def _parent(path: str) -> str:
     """The folder, `/` at the end; empty: the workspace."""
     return path[: path.rstrip("/").rfind("/") + 1]
-
-
-def _git_folder(entry: Path) -> Path | None:
-    """Where git keeps what it knows of the working tree at whose top `entry` lies; None: this is no top."""
-    try:
-        if stat.S_ISDIR(entry.stat().st_mode):
-            return entry
-    except (OSError, ValueError):
-        return None
-    text = os.fsdecode(_data(entry) or b"")
-    if not text.startswith("gitdir:"):
-        return None
-    git = entry.parent / text.removeprefix("gitdir:").strip()
-    common = os.fsdecode(_data(git / "commondir") or b"").strip()
-    return git / common if common else git
-
-
-def _data(path: Path) -> bytes | None:
-    """What a file holds; empty: there is none; None: it cannot be read.  A pipe is neither read nor waited for."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
-    except (FileNotFoundError, NotADirectoryError, ValueError):
-        return b""
-    except OSError:
-        return None
-    try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return None
-        with open(descriptor, "rb", closefd=False) as file:
-            return file.read(ignores.MOST_BYTES + 1)
-    except OSError:
-        return None
-    finally:
-        os.close(descriptor)

@@ -18,7 +18,7 @@ import msgspec
 
 from monkeycode_lsp.symbols.model import Import, Symbol
 
-VERSION = 1
+VERSION = 2
 """Of the tables and of what is put into them: another one is begun anew."""
 _LOCK_S = 2.0
 _MOST_SYMBOLS = 5_000
@@ -31,7 +31,7 @@ CREATE TABLE files (
 );
 CREATE TABLE symbols (
     id INTEGER PRIMARY KEY, file INTEGER NOT NULL, grp TEXT NOT NULL, name TEXT NOT NULL, kind TEXT NOT NULL, container TEXT NOT NULL,
-    start INTEGER NOT NULL, end INTEGER NOT NULL, text TEXT NOT NULL
+    start INTEGER NOT NULL, end INTEGER NOT NULL, text TEXT NOT NULL, header TEXT NOT NULL
 );
 CREATE INDEX files_backwards ON files (backwards);
 CREATE INDEX files_folder ON files (folder_backwards);
@@ -44,7 +44,7 @@ _PUT_FILE = (
     "INSERT INTO files (path, backwards, folder_backwards, size, mtime_ns, digest, language, level, imports) "
     "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
-_PUT_SYMBOL = "INSERT INTO symbols (file, grp, name, kind, container, start, end, text) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+_PUT_SYMBOL = "INSERT INTO symbols (file, grp, name, kind, container, start, end, text, header) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 
 class Known(msgspec.Struct, frozen=True):
@@ -208,7 +208,7 @@ class Store:
 def _row(symbol: Symbol) -> tuple[str | int, ...]:
     """As SQLite can keep it: half a surrogate pair is no text."""
     words = (_clean(symbol.name), symbol.kind, _clean(symbol.container))
-    return (*words, symbol.start_line, symbol.end_line, _clean(symbol.text))
+    return (*words, symbol.start_line, symbol.end_line, _clean(symbol.text), _clean(symbol.header))
 
 
 def _clean(text: str) -> str:

@@ -18,9 +18,10 @@ import msgspec
 
 from monkeycode_lsp import threads
 from monkeycode_lsp.context import secrets
-from monkeycode_lsp.context.ignores import IgnoreFile, Level
+from monkeycode_lsp.context.ignores import Level
 from monkeycode_lsp.context.policy import ANYWHERE, Verdict, in_words
-from monkeycode_lsp.privacy import reading
+from monkeycode_lsp.privacy import ignore_files, reading
+from monkeycode_lsp.privacy.ignore_files import Read
 
 FRESH_S = 2.0
 WITHIN_S = 0.25
@@ -48,12 +49,12 @@ class Rules:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`names`: of the ignore files; `report` tells the user something once."""
-        self._names = tuple(name for name in names if name and Path(name).name == name)
+        self._names = ignore_files.usable(names)
         self._secret_files = tuple(secret_files)
         self._report = report
         self._clock = clock
         self._known: OrderedDict[str, _Known] = OrderedDict()
-        self._files: dict[Path, tuple[reading.Signature, IgnoreFile]] = {}
+        self._files: dict[Path, Read] = {}
         self._looking: dict[str, asyncio.Task[None]] = {}
         self._told: dict[Path, str] = {}
         self._n_changes = 0
@@ -121,8 +122,8 @@ class Rules:
             self._files.update(found.files)
             self._tell(found.files)
 
-    def _tell(self, files: dict[Path, tuple[reading.Signature, IgnoreFile]]) -> None:
-        for path, (_, file) in files.items():
+    def _tell(self, files: dict[Path, Read]) -> None:
+        for path, file in ((path, read.file) for path, read in files.items()):
             if file.fault is None:
                 self._told.pop(path, None)
             elif self._told.get(path) != file.fault.why:

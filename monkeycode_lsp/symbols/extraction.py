@@ -21,8 +21,8 @@ MAX_SOURCE = 1_000_000
 """Characters that are looked at."""
 
 MAX_SYMBOLS = 4_000
-_WITHIN_MS = 400.0
-"""Of processor time for the parser; a text in which it finds no sense by then is read by its lines."""
+_WITHIN_MS, _WITHIN_US_A_CHARACTER, _MOST_MS = 50.0, 0.5, 300.0
+"""Of processor time for the parser, eight times what source takes; a text in which it finds no sense by then is read by its lines."""
 _MAX_ADDED = 20
 _LOST, _MAX_LOST = 20, 50
 """Bytes of a place, from which on it is worth another look; and how many of them."""
@@ -35,6 +35,8 @@ class _Placed(msgspec.Struct, frozen=True):
     container: str
     is_member: bool
     """Whether that is a class."""
+    header: str
+    """That class's first line."""
     inside: Sequence[Definition] = ()
 
 
@@ -43,7 +45,7 @@ def extract(text: str, language: str) -> list[Symbol]:
     text = text[:MAX_SOURCE]
     readable, language = preparing.prepared(text, language)
     shape = SHAPES.get(language)
-    tree = grammars.parse(readable, language, within_ms=_WITHIN_MS) if shape is not None else None
+    tree = grammars.parse(readable, language, within_ms=_patience_ms(readable)) if shape is not None else None
     if shape is None or tree is None:
         return plain.extract(text, language)
     source = text.encode("utf-8", errors="replace")
@@ -54,6 +56,10 @@ def extract(text: str, language: str) -> list[Symbol]:
         symbols.extend(_missed(tree.root_node, text, language, {symbol.name for symbol in symbols}))
     symbols.sort(key=lambda symbol: symbol.start_line)
     return symbols[:MAX_SYMBOLS]
+
+
+def _patience_ms(text: str) -> float:
+    return min(_MOST_MS, _WITHIN_MS + len(text) * _WITHIN_US_A_CHARACTER / 1e3)
 
 
 def _missed(root: Node, text: str, language: str, known: set[str]) -> list[Symbol]:
@@ -69,15 +75,19 @@ def _missed(root: Node, text: str, language: str, known: set[str]) -> list[Symbo
 def _placed(root: Node, shape: Shape, source: bytes) -> list[_Placed]:
     """Every definition, class by class; never recursive."""
     placed: list[_Placed] = []
-    waiting: list[tuple[Sequence[Definition], str, bool]] = [(walk.members(root, shape, source), "", False)]
+    waiting: list[tuple[Sequence[Definition], Definition | None]] = [(walk.members(root, shape, source), None)]
     while waiting and len(placed) < MAX_SYMBOLS:
-        definitions, container, is_member = waiting.pop()
+        definitions, around = waiting.pop()
+        container = around.names[0] if around is not None else ""
+        is_member = around is not None and around.kind == "class"
+        header = outline.first_line(around, shape, source) if around is not None and is_member else ""
         for found in definitions[: MAX_SYMBOLS - len(placed)]:
             inside: Sequence[Definition] = ()
             if found.role in {"class", "addition"} and found.body is not None:
                 inside = walk.members(found.body, shape, source)
-                waiting.append((inside, found.names[0], found.kind == "class"))
-            placed.append(_Placed(found, found.container or container, is_member or bool(found.container), inside))
+                waiting.append((inside, found))
+            own = found.container
+            placed.append(_Placed(found, own or container, is_member or bool(own), "" if own else header, inside))
     return placed
 
 
@@ -107,6 +117,7 @@ def _symbols(one: _Placed, shape: Shape, source: bytes, added: dict[str, Sequenc
             start_line=found.node.start_point.row,
             end_line=last_row(found.node),
             text=_text(one, shape, source, () if one.is_member else added.pop(name, ())),
+            header=one.header,
         )
         for name in found.names
     ]

@@ -171,6 +171,11 @@ def _opened(found: Definition, shape: Shape, source: bytes) -> list[str]:
     return (header + (" {" if braces else "")).split("\n")
 
 
+def first_line(found: Definition, shape: Shape, source: bytes) -> str:
+    """The header of a class in one line."""
+    return quoting.one_line(" ".join(_opened(found, shape, source)))
+
+
 def _header(found: Definition, shape: Shape, source: bytes) -> str:
     """What stands before the body, without comments."""
     header = quoting.dedented(source, found.start, found.head_end).rstrip()

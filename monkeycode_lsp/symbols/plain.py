@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from monkeycode_lsp.symbols.model import Kind, Symbol
-from monkeycode_lsp.symbols.quoting import bounded
+from monkeycode_lsp.symbols.quoting import bounded, one_line
 
 MAX_LINE = 300
 """A longer line is data."""
@@ -30,7 +30,7 @@ def extract(text: str, language: str) -> list[Symbol]:
         return []
     lines = text.split("\n")
     symbols: list[Symbol] = []
-    classes: list[tuple[int, str]] = []
+    classes: list[tuple[int, str, str]] = []
     for number, line in enumerate(lines):
         found = _DEFINES.match(line) if len(line) <= MAX_LINE else None
         if found is None:
@@ -42,11 +42,11 @@ def extract(text: str, language: str) -> list[Symbol]:
         if not name:
             continue
         end = _end(lines, number, indent)
-        container = classes[-1][1] if classes else ""
+        _, container, header = classes[-1] if classes else (0, "", "")
         if kind == "class":
-            classes.append((indent, name))
+            classes.append((indent, name, one_line(line)))
         kind = "method" if kind == "function" and container else kind
-        symbols.append(Symbol(name, kind, container, number, end, _text(lines[number : end + 1], found["indent"])))
+        symbols.append(Symbol(name, kind, container, number, end, _text(lines[number : end + 1], found["indent"]), header))
         if len(symbols) == _MAX_SYMBOLS:
             break
     return symbols

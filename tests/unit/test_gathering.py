@@ -36,8 +36,8 @@ class Index:
     def start(self):
         self.is_started = True
 
-    async def definitions(self, names, language, near, *, path=""):
-        self.asked.append((tuple(names), language, tuple(near), path))
+    async def definitions(self, names, language, imported, *, path=""):
+        self.asked.append((tuple(names), language, tuple(imported), path))
         await asyncio.sleep(self.takes_s)
         return [one for one in self.defined if any(name in one.text for name in names)]
 
@@ -83,11 +83,11 @@ async def test_definitions_of_names_at_the_cursor_come_from_the_index_and_import
     here = opened(gathered, HERE.replace("‸", "return to_celsius(‸"))
     (snippet,) = await gather(gathered, here)
     assert (snippet.path, snippet.kind, snippet.text) == ("weather.py", "definition", CELSIUS.text)
-    ((names, language, near, path),) = index.asked
+    ((names, language, imported, path),) = index.asked
     assert index.is_started
     assert "to_celsius" in names
     assert (language, path) == ("python", "app.py")
-    assert "weather.py" in near
+    assert [one.module for one in imported] == ["weather"]
 
 
 @on_virtual_time
@@ -233,7 +233,7 @@ async def test_without_a_budget_or_an_index_nothing_is_looked_for():
 
 async def test_an_index_that_fails_costs_its_definitions_only():
     class Broken(Index):
-        async def definitions(self, names, language, near, *, path=""):
+        async def definitions(self, names, language, imported, *, path=""):
             raise RuntimeError("a fault of ours")
 
     gathered = gathering(Broken())

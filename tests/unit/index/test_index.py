@@ -10,7 +10,8 @@ import pytest
 from msgspec.structs import replace
 
 from monkeycode_lsp.index import wire
-from monkeycode_lsp.symbols import paths
+from monkeycode_lsp.symbols import imports, paths
+from monkeycode_lsp.symbols.model import Import
 from tests.unit.index.workspaces import NEVER, window, write
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="modes and signals are a matter of POSIX")
@@ -64,7 +65,7 @@ async def test_imported_files_come_first_then_those_beside_the_document(top, sto
     )
     async with window(top, store) as index:
         await index.ready()
-        found = await index.definitions(["load"], "python", ["lib/c.py"], path="here/own.py")
+        found = await index.definitions(["load"], "python", [Import("lib.c", (("load", "load"),))], path="here/own.py")
         assert [(one.path, one.place) for one in found] == [("lib/c.py", "near"), ("here/b.py", "folder"), ("far/a.py", "rest")]
         assert found[0].score > found[1].score > found[2].score
 
@@ -74,7 +75,7 @@ async def test_a_name_that_everything_defines_counts_only_where_it_is_imported_f
     async with window(top, store) as index:
         await index.ready()
         assert await index.find("main", "rare", path="x/y.py") == ["rare.py:rare"]
-        assert await index.find("main", near=["m59.py"]) == ["m59.py:main"]
+        assert await index.find("main", imported=[Import("m59", (("main", "main"),))]) == ["m59.py:main"]
 
 
 async def test_paths_are_known_and_what_is_in_a_file(top, store):

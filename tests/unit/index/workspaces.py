@@ -53,9 +53,9 @@ class Window(Index):
     async def ready(self):
         await self.until(lambda: self.states and self.states[-1].state == "ready")
 
-    async def find(self, *names, language="python", near=(), path=""):
+    async def find(self, *names, language="python", imported=(), path=""):
         """Each definition as `path:name`."""
-        return [f"{found.path}:{found.name}" for found in await self.definitions(names, language, near, path=path)]
+        return [f"{found.path}:{found.name}" for found in await self.definitions(names, language, imported, path=path)]
 
     async def comes(self, expected, *names, **more):
         """Wait until that is what is found."""
