@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from monkeycode_lsp import candidates, clock, config, debounce, power
+from monkeycode_lsp import candidates, clock, config, debounce, filters, power
 from monkeycode_lsp.account import Account, why_empty
 from monkeycode_lsp.admission import Admission
 from monkeycode_lsp.documents import Edited
@@ -43,6 +43,8 @@ from monkeycode_lsp.turn import Turn
 
 logger = logging.getLogger(__name__)
 
+_ON_ITS_WAY_S = 0.0003
+"""By then the request has left for the engine, and there is time until the answer."""
 _START_S = 10.0
 """So much longer an ask may take while the engine starts."""
 
@@ -96,7 +98,7 @@ class Completer:
             scale=self._scale,
             shaping=self._shaping,
         )
-        self._remembering = Remembering(settings.cache, recall, self._requesting, self._shaping)
+        self._remembering = Remembering(settings, recall, self._requesting, self._shaping)
         self._rhythm = debounce.Rhythm()
         self._read_ahead = ReadAhead(engine, settings.look_ahead, self._requesting.ahead)
         self._look_ahead = LookAhead(settings.look_ahead, on_battery)
@@ -274,6 +276,7 @@ class Completer:
 
     def _start(self, ask: Ask, window: Window, model: Model, *, background: bool = False) -> Generation:
         request = self._requesting.request(ask, window, model, background=background)
+        asyncio.get_running_loop().call_later(_ON_ITS_WAY_S, filters.prepare, window, request.around)
         return self._generations.start(ask.snapshot.uri, request, self._requesting.scope(model, ask.snapshot), background=background)
 
     def _finished(self, uri: str, generation: Generation) -> None:

@@ -20,8 +20,9 @@ from monkeycode_lsp.shaping import Shaping
 class Remembering:
     """Of one configuration.  Without a model, or with the cache switched off, nothing is known and nothing is kept."""
 
-    def __init__(self, settings: config.Cache, recall: Recall, requesting: Requesting, shaping: Shaping) -> None:
-        self._enabled = settings.enabled
+    def __init__(self, settings: config.Config, recall: Recall, requesting: Requesting, shaping: Shaping) -> None:
+        self._enabled = settings.cache.enabled
+        self._redacts = settings.privacy.redact_secrets
         self._recall = recall
         self._requesting = requesting
         self._shaping = shaping
@@ -53,7 +54,9 @@ class Remembering:
         if not text or not self._enabled:
             return
         window, request = generation.window, generation.request
-        secret = request.redaction.found or has_secret(window.prefix + text, window.suffix)
+        # Redaction has looked at all of the window already.
+        before, after = (window.line_before, window.line_after) if self._redacts else (window.prefix, window.suffix)
+        secret = request.redaction.found or has_secret(before + text, after)
         far = reach(has_secret=secret, stays_here=request.prompt.stays_here)
         self._recall.keep(uri, generation.scope, window, Suggestion(text, confidence=generation.confidence), reach=far)
         if self._requesting.uses_drafts(model):

@@ -76,6 +76,12 @@ class Cleaned(msgspec.Struct, frozen=True):
     """Name of the filter, in words: `without rest of line`."""
 
 
+def prepare(window: Window, around: Surroundings) -> None:
+    """Look at what stands around an answer while it is waited for."""
+    brackets.n_faults("", window)
+    syntax.prepare(window, around)
+
+
 def clean(text: str, window: Window, *, plan: Extent, around: Surroundings = Surroundings(), explicit: bool = False) -> str:  # noqa: B008 - frozen
     """The text to insert at the cursor, LF only; empty: nothing is worth showing.
 

@@ -70,6 +70,12 @@ def without_faults(text: str, window: Window, around: Surroundings = Surrounding
     return no_worse
 
 
+def prepare(window: Window, around: Surroundings) -> None:
+    """Parse what stands around the answer before it is there."""
+    if window.language not in _UNJUDGED:
+        next(_places(window, around), None)
+
+
 class _Place(msgspec.Struct, frozen=True):
     """The text around the cursor as far as it is parsed."""
 
