@@ -37,6 +37,9 @@ _PAUSE_S = 0.1
 """A document is read for its passages when there is time: an editor that starts opens many."""
 _HEAD_LINES = 400
 """Imports stand there."""
+_MOST_IMPORTED = 64
+_MOST_LINES = 2_000
+"""Of a document, to see what it uses."""
 _FAST_S = 0.15
 """A window that is read anew so quickly may have other snippets in the middle of a line."""
 _TELLING_TOKENS = 64
@@ -266,11 +269,13 @@ class Gathering:
         index = self._index(snapshot.workspace)
         if index is None:
             return []
-        wanted = names.near(window.prefix, window.suffix, window.language)
-        self._named[snapshot.uri] = frozenset(wanted)
-        head = lf("".join(snapshot.lines[:_HEAD_LINES]))
+        close = names.near(window.prefix, window.suffix, window.language)
+        self._named[snapshot.uri] = frozenset(close)
+        imported = imports.read(lf("".join(snapshot.lines[:_HEAD_LINES])), at.language)
+        on_line = [name for name in close if name in window.line_before]
+        wanted = list(dict.fromkeys((*on_line, *_unused(imported, snapshot.lines), *close)))
         try:
-            found = await index.definitions(wanted, at.language, imports.read(head, at.language), path=at.path)
+            found = await index.definitions(wanted, at.language, imported, path=at.path)
         except Exception:
             logger.exception("the index could not be asked")
             return []
@@ -296,6 +301,13 @@ class Gathering:
             self._visited.move_to_end(uri)
             if len(self._visited) > MOST_VISITED:
                 self._visited.popitem(last=False)
+
+
+def _unused(imported: Iterable[Import], lines: Sequence[str]) -> list[str]:
+    """Names that the document imports and does not use yet: who has written the one will write the other."""
+    here = [name for one in imported for name in one.here][:_MOST_IMPORTED]
+    text = "".join(lines[:_MOST_LINES]) if here else ""
+    return [name for name in here if text.count(name) == 1]
 
 
 def _home(snapshot: Snapshot) -> str:

@@ -59,6 +59,7 @@ class Index:
         pauses_s: Sequence[float] = PAUSES_S,
         rest_s: float = _REST_S,
         pace: wire.Pace = wire.Pace(),  # noqa: B008 - frozen
+        limits: wire.Limits = wire.Limits(),  # noqa: B008 - frozen
     ) -> None:
         """`store`: the folder with the databases of all workspaces.  `warn` and `heard` (each state) are called on threads of ours."""
         self._folder = folder
@@ -69,6 +70,7 @@ class Index:
         self._told = heard
         self._patience_s = patience_s
         self._pace = pace
+        self._limits = limits
         self._rest_s = rest_s
         self._tops: tuple[Path, ...] = (folder,)
         self._state = wire.State("indexing")
@@ -159,7 +161,7 @@ class Index:
         """On the process's thread: a folder's real name may have to be waited for."""
         real = Path(os.path.realpath(self._folder))
         self._tops = (self._folder, real)
-        return wire.Begin(os.fsencode(real), os.fsencode(self._database), self._ignore_files, self._secret_files, self._pace)
+        return wire.Begin(os.fsencode(real), os.fsencode(self._database), self._ignore_files, self._secret_files, self._pace, self._limits)
 
     def _hear(self, message: wire.FromWorker) -> None:
         """On the process's thread."""

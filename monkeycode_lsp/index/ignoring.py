@@ -23,6 +23,8 @@ class Rules:
         """`names`: of the files that hold rules; what a later one says counts more.  `secret_files`: more patterns of secret files."""
         self._secret_files = tuple(secret_files)
         self._root = root
+        self.is_of_disk = root.parent == root
+        """Whether the workspace is all there is."""
         self._names = ignore_files.usable(names)
         self._above, outer = self._outer()
         self._policies: dict[str, Policy] = {"": Policy((*outer, *self._read(root, self._above.rstrip("/"))))}

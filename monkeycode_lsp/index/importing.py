@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 
 import msgspec
 
@@ -18,6 +19,8 @@ MOST_FILES = 128
 _MOST_FITTING = 32
 """Files that one candidate stands for."""
 _MOST_FOLLOWED = 16
+_MOST_PASSED_ON = 16
+"""Imports of one that is followed."""
 _ALL = "*"
 _UNNAMED = frozenset({_ALL, "default"})
 """What is imported by these has the name that it has where it is defined, or none."""
@@ -94,7 +97,7 @@ def _follow(db: sqlite3.Connection, file: File, brought: dict[str, str], found: 
     """To where the names are defined that this file only passes on."""
     id_, path = file
     language = languages.of(path)
-    for one, names in _passed_on(_imports(db, id_), brought):
+    for one, names in islice(_passed_on(_imports(db, id_), brought), _MOST_PASSED_ON):
         found.named.update({here: there for there, here in names.items() if there != here})
         for further, _ in _files(db, one, path, language):
             if len(found.ranks) < MOST_FILES:

@@ -20,7 +20,8 @@ from monkeycode_lsp.index.crashes import Note
 from monkeycode_lsp.index.ignoring import Rules
 from monkeycode_lsp.index.reading import Text, Why
 from monkeycode_lsp.index.store import Entry, Known, Store
-from monkeycode_lsp.index.walk import Folder, Found
+from monkeycode_lsp.index.walk import Cut, Folder, Found
+from monkeycode_lsp.index.wire import Limits
 from monkeycode_lsp.symbols import extraction, imports
 
 logger = logging.getLogger(__name__)
@@ -35,7 +36,7 @@ class Indexer:
     """One workspace, one database.  Raises `sqlite3.Error`; all calls come from one thread."""
 
     # The mutable state is the rules and the folders (`find_folders`; single folders come and go in `_look_into` and `_forget`), the files
-    # to be tried again (`_read`), and when the last rest was (`_rest`).
+    # to be tried again (`_read`), what was left out and why (`_meet`, `_is_full`), and when the last rest was (`_rest`).
 
     def __init__(
         self,
@@ -47,6 +48,7 @@ class Indexer:
         secret_files: Sequence[str] = (),
         rested: Callable[[Indexer], None],
         rest_s: float = _REST_S,
+        limits: Limits = Limits(),  # noqa: B008 - frozen
     ) -> None:
         """`rested` is called after each stretch of work."""
         self._root = root
@@ -56,44 +58,51 @@ class Indexer:
         self._secret_files = secret_files
         self._rested = rested
         self._rest_s = rest_s
+        self._limits = limits
         self._rules = Rules(root, ignore_files, secret_files)
         self._since = time.monotonic()
         self.folders: set[str] = set()
         """All that were looked into: relative, `/` at the end, the workspace itself is empty."""
         self.again: dict[str, int] = {}
         """Files that changed while they were read, and how often that was tried."""
-        self.is_whole = True
-        """Whether there were no more files than are kept."""
+        self._cut: dict[str, None] = {}
+
+    @property
+    def limits(self) -> str:
+        """For people: why not everything is there; empty: it is."""
+        return "; ".join(self._cut)
 
     def find_folders(self) -> None:
         """Which folders count, as the rules are now."""
         self._rules = Rules(self._root, self._ignore_files, self._secret_files)
-        self.folders = {found.path for found in walk.walk(self._root, self._rules, only_folders=True)}
+        found = walk.walk(self._root, self._rules, only_folders=True, limits=self._limits)
+        self.folders = {one.path for one in found if isinstance(one, Folder)}
 
     def everything(self) -> None:
         """Bring the database up to date with the whole workspace.  After `find_folders`."""
         if "" not in self.folders:
             return  # a drive that is not there for now
-        self.is_whole = True
+        self._cut = {}
         gone = self._store.known()
-        n_files = 0
-        for found in walk.walk(self._root, self._rules):
-            if isinstance(found, Folder):
-                self.folders.add(found.path)
-            else:
-                n_files += 1
-                if n_files > walk.MOST_FILES:
-                    self.is_whole = False
-                    break
-                self._take(found, gone.pop(found.path, None))
-            self._rest()
+        for found in walk.walk(self._root, self._rules, limits=self._limits):
+            self._meet(found, lambda path: gone.pop(path, None))
         for path in gone:
-            if path[: path.rfind("/") + 1] in self.folders and self.is_whole:
+            if path[: path.rfind("/") + 1] in self.folders:
                 self._look_at(path)  # it may have come back meanwhile
             else:
                 self._store.remove(path)
             self._rest()
         self._end()
+
+    def _meet(self, found: Found | Folder | Cut, known: Callable[[str], Known | None]) -> None:
+        match found:
+            case Folder(path=path):
+                self.folders.add(path)
+            case Cut(why=why):
+                self._cut[why] = None
+            case Found():
+                self._take(found, known(found.path))
+        self._rest()
 
     def changed(self, paths: Iterable[str]) -> bool:
         """Look at what may have changed (relative, `/` separated).  False: the rules have, so everything must be looked at."""
@@ -153,13 +162,12 @@ class Indexer:
 
     def _look_into(self, folder: str) -> None:
         gone = set(self._store.below(folder))
-        for found in walk.walk(self._root, self._rules, folder):
-            if isinstance(found, Folder):
-                self.folders.add(found.path)
-            else:
+        for found in walk.walk(self._root, self._rules, folder, limits=self._limits):
+            if len(self.folders) >= self._limits.folders:
+                break  # the next walk of everything says so
+            if isinstance(found, Found):
                 gone.discard(found.path)
-                self._take(found, self._store.known_file(found.path))
-            self._rest()
+            self._meet(found, self._store.known_file)
         for path in gone:
             self._store.remove(path)
 
@@ -173,10 +181,22 @@ class Indexer:
             self._store.remove(inside)
 
     def _take(self, found: Found, known: Known | None) -> None:
+        if known is None and self._is_full():
+            return
         if known is None or (known.size, known.mtime_ns) != (found.size, found.mtime_ns):
             self._read(found, known)
         elif known.level != found.level:
             self._store.seen(found.path, size=found.size, mtime_ns=found.mtime_ns, level=found.level)
+
+    def _is_full(self) -> bool:
+        """Whether no more files are kept."""
+        if self._store.n_files >= self._limits.files:
+            self._cut[f"it has more than {self._limits.files:,} files of source"] = None
+            return True
+        if self._store.size() > self._limits.database_mb * 1_000_000:
+            self._cut[f"its database has reached {self._limits.database_mb:,} MB"] = None
+            return True
+        return False
 
     def _read(self, found: Found, known: Known | None) -> None:
         path, tries = found.path, self.again.pop(found.path, 0)

@@ -77,12 +77,14 @@ class GoneError(Exception):
 class Store:
     """Raises `sqlite3.Error`, `OSError` and `GoneError`.  Changes are kept by `commit` only."""
 
-    # The mutable state is the connection and which file it is to, set by `open`, and whether it holds changes (SQLite's).
+    # The mutable state is the connection and which file it is to, set by `open`, whether it holds changes (SQLite's), and how many
+    # files are known, which `put` and `remove` change.
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._db: sqlite3.Connection
         self._file: os.stat_result
+        self.n_files = 0
 
     def open(self, about: dict[str, str]) -> None:
         """Create what is missing; what was written for another workspace, or by another version, is begun anew."""
@@ -98,7 +100,7 @@ class Store:
             self._db.execute("PRAGMA journal_size_limit = 16777216")
             if self._db.execute("PRAGMA user_version").fetchone()[0] != VERSION or not self._is_for(about):
                 self._begin_anew(about)
-            self._db.execute("SELECT COUNT(*), MAX(id) FROM files").fetchone()  # a damaged one says so now
+            self.n_files, _ = self._db.execute("SELECT COUNT(*), MAX(id) FROM files").fetchone()  # a damaged one says so now
         except BaseException:
             self.close()
             raise
@@ -110,8 +112,12 @@ class Store:
 
     def counts(self) -> tuple[int, int]:
         """How many files and symbols."""
-        files = self._db.execute("SELECT COUNT(*) FROM files").fetchone()[0]
-        return files, self._db.execute("SELECT COUNT(*) FROM symbols").fetchone()[0]
+        return self.n_files, self._db.execute("SELECT COUNT(*) FROM symbols").fetchone()[0]
+
+    def size(self) -> int:
+        """In bytes, without what can be used again."""
+        pages, free, size = (self._db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count", "page_size"))
+        return int((pages - free) * size)
 
     def put(self, entry: Entry) -> None:
         """Replace what is known of the file."""
@@ -120,6 +126,7 @@ class Store:
         where = (entry.path, backwards(entry.path), backwards(entry.path[: entry.path.rfind("/") + 1]))
         what = (entry.size, entry.mtime_ns, entry.digest, entry.language, entry.level, msgspec.msgpack.encode(entry.imports))
         file = self._db.execute(_PUT_FILE, (*where, *what)).lastrowid
+        self.n_files += 1
         self._db.executemany(
             _PUT_SYMBOL,
             ((file, entry.group, *_row(symbol)) for symbol in entry.symbols[:_MOST_SYMBOLS]),
@@ -134,7 +141,7 @@ class Store:
         """Forget a file, if it is known."""
         self._begin()
         self._db.execute("DELETE FROM symbols WHERE file = (SELECT id FROM files WHERE path = ?)", (path,))
-        self._db.execute("DELETE FROM files WHERE path = ?", (path,))
+        self.n_files -= self._db.execute("DELETE FROM files WHERE path = ?", (path,)).rowcount
 
     def known_file(self, path: str) -> Known | None:
         """What is known of one file."""

@@ -9,8 +9,10 @@ import operator
 import os
 import stat
 import sys
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
 import msgspec
@@ -18,10 +20,10 @@ import msgspec
 from monkeycode_lsp.context import secrets
 from monkeycode_lsp.index import languages
 from monkeycode_lsp.index.ignoring import Rules
+from monkeycode_lsp.index.wire import Limits
 
 MOST_BYTES = 524_288
 """Larger files are data, or made by a program."""
-MOST_FILES = 100_000
 _NOBODYS = frozenset({
     "CVS", "node_modules", "bower_components", "jspm_packages", "site-packages", "__pycache__", "__pypackages__",
     "DerivedData", "Pods", "Carthage", "bazel-bin", "bazel-out", "bazel-testlogs", "cmake-build-debug", "cmake-build-release",
@@ -34,6 +36,8 @@ _PROJECT = frozenset({
     "build.sbt", "CMakeLists.txt", "Makefile", "meson.build", "composer.json", "Gemfile", "mix.exs", "Package.swift", "build.zig", "tsconfig.json",
 })  # fmt: skip
 _PROJECT_ENDINGS = (".csproj", ".fsproj", ".vcxproj", ".sln", ".cabal", ".gemspec")
+_SYSTEMS = frozenset({"proc/", "sys/", "dev/", "run/"})
+"""At the top of a disk: what shows the system and is not stored."""
 _MARKED = frozenset({"pyvenv.cfg", "CACHEDIR.TAG"})
 """Files by which an environment or a cache says what it is."""
 _NAME = operator.attrgetter("name")
@@ -71,16 +75,38 @@ class Folder(msgspec.Struct, frozen=True):
     """`/` at the end; empty: the workspace."""
 
 
-def walk(root: Path, rules: Rules, start: str = "", *, only_folders: bool = False) -> Iterator[Found | Folder]:
-    """Everything that counts in the folder `start` and below, a folder at a time."""
-    waiting = [start]
+class Cut(msgspec.Struct, frozen=True):
+    """Not everything was found."""
+
+    why: str
+
+
+def walk(
+    root: Path,
+    rules: Rules,
+    start: str = "",
+    *,
+    only_folders: bool = False,
+    limits: Limits = Limits(),  # noqa: B008 - frozen
+) -> Iterator[Found | Folder | Cut]:
+    """Everything that counts in the folder `start` and below, a folder at a time, those near the top first."""
+    waiting = deque([start])
+    n_folders = n_entries = 0
     while waiting:
-        folder = waiting.pop()
+        if n_entries >= limits.entries:
+            yield Cut(f"it has more than {limits.entries:,} files")
+            return
+        folder = waiting.popleft()
         try:
             with os.scandir(root / folder) as entries:
-                inside = list(entries)
+                inside = list(islice(entries, limits.entries_of_folder + 1))
         except OSError:  # it has gone, or is not for us
             continue
+        n_folders, n_entries = n_folders + 1, n_entries + len(inside)
+        if len(inside) > limits.entries_of_folder:
+            yield Cut(f"a folder has more than {limits.entries_of_folder:,} files")
+            del inside[limits.entries_of_folder :]
+        inside.sort(key=_NAME)  # so that the same is left out each time
         names = partial(map, _NAME, inside)
         if folder and not _MARKED.isdisjoint(names()):
             continue
@@ -92,7 +118,10 @@ def walk(root: Path, rules: Rules, start: str = "", *, only_folders: bool = Fals
                     deeper.append(f"{folder}{entry.name}/")
                 case "file" if not only_folders and (found := _found(entry, folder, rules)) is not None:
                     yield found
-        waiting += sorted(deeper, reverse=True)
+        room = limits.folders - n_folders - len(waiting)
+        if len(deeper) > room:
+            yield Cut(f"it has more than {limits.folders:,} folders")
+        waiting += deeper[:room]
 
 
 def may_enter(path: str, beside: Callable[[], Iterable[str]], rules: Rules) -> bool:
@@ -105,6 +134,8 @@ def may_enter(path: str, beside: Callable[[], Iterable[str]], rules: Rules) -> b
         or name.lower() in secrets.SECRET_FOLDERS
         or not is_text(name)
     ):
+        return False
+    if path in _SYSTEMS and rules.is_of_disk:
         return False
     if name in _BUILT and any(other in _PROJECT or other.endswith(_PROJECT_ENDINGS) for other in beside()):
         return False

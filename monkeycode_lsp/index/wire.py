@@ -18,6 +18,20 @@ class Pace(msgspec.Struct, frozen=True):
     """Folders; where there are more, it is walked now and then instead."""
 
 
+class Limits(msgspec.Struct, frozen=True):
+    """So that a home folder, or a whole disk, is a workspace as good as any: what is nearest to its top is found."""
+
+    files: int = 100_000
+    """Source files that are kept."""
+    folders: int = 50_000
+    """Folders that are looked into."""
+    entries: int = 2_000_000
+    """Names in them, altogether."""
+    entries_of_folder: int = 50_000
+    """Names in one of them; a larger one holds data."""
+    database_mb: int = 512
+
+
 class Begin(msgspec.Struct, frozen=True, tag="begin"):
     """The first message to the process: what to do."""
 
@@ -28,6 +42,7 @@ class Begin(msgspec.Struct, frozen=True, tag="begin"):
     secret_files: tuple[str, ...] = ()
     """More patterns for names of files that hold secrets."""
     pace: Pace = Pace()
+    limits: Limits = Limits()
 
 
 class Changed(msgspec.Struct, frozen=True, tag="changed"):

@@ -142,7 +142,13 @@ class Worker:
             while True:
                 self._inbox.get_nowait()
         return Indexer(
-            self._root, opened, note, ignore_files=self._begin.ignore_files, secret_files=self._begin.secret_files, rested=self._rested
+            self._root,
+            opened,
+            note,
+            ignore_files=self._begin.ignore_files,
+            secret_files=self._begin.secret_files,
+            rested=self._rested,
+            limits=self._begin.limits,
         )
 
     def _keep(self, indexer: Indexer) -> NoReturn:
@@ -242,7 +248,8 @@ class Worker:
             return
         self._said_at = time.monotonic()
         files, symbols = self._store.counts()
-        why = f"not watched: {self._unwatched}" if self._unwatched else "" if indexer.is_whole else "there are more files than are kept"
+        incomplete = f"not complete: {indexer.limits}" if indexer.limits else ""
+        why = "; ".join(filter(None, (incomplete, f"not watched: {self._unwatched}" if self._unwatched else "")))
         self._say(wire.State(state, files, symbols, watched=not self._unwatched, why=why))
 
     def _say(self, message: wire.FromWorker) -> None:

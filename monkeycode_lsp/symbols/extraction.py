@@ -21,8 +21,8 @@ MAX_SOURCE = 1_000_000
 """Characters that are looked at."""
 
 MAX_SYMBOLS = 4_000
-_WITHIN_MS, _WITHIN_US_A_CHARACTER, _MOST_MS = 50.0, 0.5, 300.0
-"""Of processor time for the parser, eight times what source takes; a text in which it finds no sense by then is read by its lines."""
+_WITHIN_MS, _WITHIN_US_A_CHARACTER, _MOST_MS = 50.0, 1.0, 400.0
+"""Of processor time for the parser, four times what source takes or more; a text in which it finds no sense by then is read by its lines."""
 _MAX_ADDED = 20
 _LOST, _MAX_LOST = 20, 50
 """Bytes of a place, from which on it is worth another look; and how many of them."""

@@ -173,7 +173,7 @@ def _opened(found: Definition, shape: Shape, source: bytes) -> list[str]:
 
 def first_line(found: Definition, shape: Shape, source: bytes) -> str:
     """The header of a class in one line."""
-    return quoting.one_line(" ".join(_opened(found, shape, source)))
+    return quoting.one_line("\n".join(_opened(found, shape, source)))
 
 
 def _header(found: Definition, shape: Shape, source: bytes) -> str:

@@ -277,3 +277,15 @@ async def test_what_was_edited_since_it_was_quoted_is_quoted_as_it_is_now():
     await asyncio.sleep(1.0)
     (snippet,) = await gather(gathered, here)
     assert "Convert the temperature" in snippet.text
+
+
+@on_virtual_time
+async def test_what_is_imported_and_not_used_yet_is_looked_up_before_what_is_only_near():
+    index = Index(CELSIUS)
+    gathered = gathering(index)
+    document = "from weather import to_celsius, to_kelvin\n\n\ndef report(reading):\n    other_thing(reading, to_kelvin)\n    ‸\n"
+    await gather(gathered, opened(gathered, document))
+    await gather(gathered, snapshot(document.replace("‸", "another(‸")), explicit=True)
+    (first, *_), (second, *_) = index.asked
+    assert first[0] == "to_celsius"
+    assert second[:2] == ("another", "to_celsius")

@@ -84,10 +84,17 @@ def test_rules_that_cannot_be_read_are_private(tmp_path):
     assert files_of(tmp_path) == {"b.py": 0}
 
 
+def test_what_git_keeps_counts_where_the_setting_names_its_files(tmp_path):
+    write(tmp_path, {".git/info/exclude": "a.py\n", "sub/.git": "gitdir: ../.git/modules/sub\n", ".git/modules/sub/info/exclude": "b.py\n"})
+    write(tmp_path, dict.fromkeys(["a.py", "b.py", "sub/a.py", "sub/b.py"], "x = 1\n"))
+    assert set(files_of(tmp_path)) == {"b.py"}
+    assert set(files_of(tmp_path, (".monkeycodeignore",))) == {"a.py", "b.py", "sub/a.py", "sub/b.py"}
+
+
 def test_only_the_named_files_hold_rules(tmp_path):
     write(tmp_path, {".gitignore": "a.py\n", ".ours": "b.py\n", "a.py": "x", "b.py": "x"})
     assert set(files_of(tmp_path, (".ours",))) == {"a.py"}
-    assert set(files_of(tmp_path, ("../.gitignore", "/x"))) == {"a.py", "b.py"}
+    assert set(files_of(tmp_path, ("../.gitignore", "/x", ""))) == {"a.py", "b.py"}
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from monkeycode_lsp.index import wire
-from monkeycode_lsp.symbols import imports, paths
+from monkeycode_lsp.symbols import paths
 from monkeycode_lsp.symbols.model import Import
 from tests.unit.index.workspaces import NEVER, window, write
 

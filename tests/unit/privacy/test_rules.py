@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import sys
 
 import pytest
 
@@ -11,6 +12,8 @@ from monkeycode_lsp.privacy import reading
 from monkeycode_lsp.privacy.rules import FRESH_S, Rules
 
 NAMES = (".gitignore", ".monkeycodeignore")
+links = pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege on Windows")
+pipes = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes that have a name here")
 
 
 class Scene:
@@ -69,14 +72,51 @@ async def test_what_is_excluded_by_the_repository_alone_is_not_quoted(scene):
     assert not (await scene.judge("notes/a.md")).is_quoted
 
 
+async def test_a_working_tree_that_is_not_the_first_has_the_exclusions_of_its_repository(scene):
+    scene.write(".git", "gitdir: ../main/.git/worktrees/w\n")
+    main = scene.root.parent / "main" / ".git"
+    for path, text in {"worktrees/w/commondir": "../..\n", "info/exclude": "notes/\n"}.items():
+        (main / path).parent.mkdir(parents=True, exist_ok=True)
+        (main / path).write_text(text)
+    assert not (await scene.judge("notes/a.md")).is_quoted
+    assert (await scene.judge("a.md")).is_quoted
+    others = Scene(scene.root, names=(".monkeycodeignore",))
+    assert (await others.judge("notes/a.md")).is_quoted  # what is Git's counts where the setting names it
+
+
+async def test_people_are_told_of_a_file_as_they_know_it(scene):
+    scene.write(".monkeycodeignore", "*.sql\n")
+    scene.write("inside/.monkeycodeignore", "x*\n")
+    assert (await scene.judge("a.sql")).why == "the pattern *.sql in line 1 of .monkeycodeignore"
+    assert (await scene.judge("inside/x.py")).why == "the pattern x* in line 1 of inside/.monkeycodeignore"
+    scene.write("../.git/HEAD", "")
+    scene.write("../.monkeycodeignore", "*.sql\n[lcoal]\n")
+    scene.rules.changed()
+    above = (scene.root.parent / ".monkeycodeignore").as_posix()
+    assert (await scene.judge("b.py")).why.startswith(f"line 2 of {above} is not understood")
+    assert scene.told[0].startswith(f"Line 2 of {above} is not understood")
+
+
+async def test_one_file_is_called_as_each_workspace_knows_it(scene):
+    scene.write("inside/.monkeycodeignore", "x*\n")
+    inner = (scene.root / "inside").as_uri()
+    assert "of inside/.monkeycodeignore" in (await scene.judge("inside/x.py")).why
+    assert (await scene.rules.judge(scene.uri("inside/xx.py"), inner, within_s=20)).why.endswith("of .monkeycodeignore")
+
+
+async def test_a_list_that_is_too_long_is_said_to_be(scene):
+    scene.write(".monkeycodeignore", "a\n" * 600_000)
+    assert await scene.level("a.py") is Level.NEVER
+    assert "too long" in scene.told[0]
+
+
 async def test_a_broken_file_closes_everything_below_and_is_told_once(scene):
     scene.write("inside/.monkeycodeignore", "ok\n[lcoal]\n")
     for _ in range(3):
         scene.now += 10
         assert [await scene.level(path) for path in ("a.py", "inside/a.py", "inside/b/c.py")] == [Level.ANYWHERE, Level.NEVER, Level.NEVER]
     (told,) = scene.told
-    assert told.startswith("Line 2 of ")
-    assert "inside/.monkeycodeignore is not understood: there is no section [lcoal]" in told
+    assert told.startswith("Line 2 of inside/.monkeycodeignore is not understood: there is no section [lcoal]")
     scene.write("inside/.monkeycodeignore", "ok\n")
     scene.rules.changed()
     assert await scene.level("inside/a.py") is Level.ANYWHERE
@@ -120,6 +160,7 @@ async def test_a_look_that_began_before_a_change_is_not_remembered(scene):
     assert await scene.level("a.py") is Level.NEVER
 
 
+@links
 async def test_a_link_is_judged_by_what_it_leads_to(scene):
     scene.write(".monkeycodeignore", "private/")
     scene.write("private/a.py", "")
@@ -131,6 +172,7 @@ async def test_a_link_is_judged_by_what_it_leads_to(scene):
     assert "holds secrets" in (await scene.judge("settings.py")).why
 
 
+@pipes
 async def test_what_is_no_file_closes_and_is_not_waited_for(scene):
     os.mkfifo(scene.root / ".monkeycodeignore")
     assert await scene.level("a.py") is Level.NEVER

@@ -536,6 +536,39 @@ def check_bounds(symbols: list[Symbol]) -> None:
         assert 0 <= symbol.start_line <= symbol.end_line
 
 
+@pytest.mark.parametrize(
+    ("language", "text", "header"),
+    [
+        ("python", "@decorated\nclass A(\n    B,\n    C,\n):\n    def f(self): ...\n", "class A(B, C):"),
+        ("typescript", "export class A<T> extends B {\n  f() {}\n}\n", "export class A<T> extends B {"),
+        ("rust", "impl Show for A {\n    fn f(&self) {}\n}\n", "impl Show for A {"),
+        ("java", "class A {\n  void f() {}\n}\n", "class A {"),
+        ("go", "func (a *A) f() {}\n", ""),
+        ("cpp", "void A::f() {}\n", ""),
+        ("cpp", "namespace a {\nvoid f() {}\n}\n", ""),
+        ("python", "def f(): ...\n", ""),
+        ("elixir-like", "class A < B\n  def f\n  end\nend\n", "class A < B"),
+    ],
+)
+def test_a_member_knows_the_first_line_of_its_class(language: str, text: str, header: str) -> None:
+    (found,) = [symbol for symbol in extract(text, language) if symbol.name == "f"]
+    assert found.header == header
+
+
+@pytest.mark.parametrize("language", ["go", "javascript", "c", "lua", "swift", "python"])
+def test_words_without_any_structure_are_given_up_and_read_by_their_lines(language: str) -> None:
+    """A parser would look for sense in them for minutes."""
+    draw = random.Random(language)  # noqa: S311 - the same cases every time
+    words = ["lorem", "if", "(", ")", "{", "}", "=", "+", "<", ",", ";", ":", "'", "return", "1"]
+    lines = [" ".join(draw.choices(words, k=12)) for _ in range(15_000)]
+    text = "\n".join(["def found_by_its_line():", *lines])
+    started = time.process_time()
+    found = extract(text, language)
+    assert time.process_time() - started < 3  # 0.4 on an idle machine
+    assert "found_by_its_line" in {symbol.name for symbol in found}
+    check_bounds(found)
+
+
 @pytest.mark.parametrize("language", [*sorted(SHAPES), "elixir"])
 def test_mutilated_sources_are_read_too(language: str) -> None:
     source, draw = source_of(language), random.Random(language)  # noqa: S311 - the same cases every time
