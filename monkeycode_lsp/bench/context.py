@@ -17,6 +17,8 @@ import msgspec
 
 from monkeycode_lsp import config, prompt
 from monkeycode_lsp.bench import processes
+from monkeycode_lsp.bench.engine_report import Figure, Part, at_most
+from monkeycode_lsp.bench.figures import Spread
 from monkeycode_lsp.completer import Completer
 from monkeycode_lsp.documents import Documents
 from monkeycode_lsp.domain import Ask, Chunk, Finish, Prompt, Trigger
@@ -31,6 +33,8 @@ from monkeycode_lsp.turn import Turn
 
 _SEED = 7
 _WARM = 20
+_GOAL_P50_MS = 5.0
+_GOAL_P99_MS = 20.0
 _INDEXED_S = 900.0
 _OPEN = 10
 """Documents beside the one that is typed in."""
@@ -38,21 +42,22 @@ _VERBS = ("load", "store", "merge", "parse", "render", "check", "count", "find",
 _NOUNS = ("account", "batch", "cursor", "device", "event", "field", "graph", "handle", "image", "job", "key", "ledger")
 
 
-class Figures(msgspec.Struct, frozen=True, rename="camel"):
-    """Of one run."""
+class Report(msgspec.Struct, frozen=True, rename="camel"):
+    """One run.  The field names are an interface: other programs read this JSON."""
 
     files: int
-    index_s: float
-    """Until every file is in the index."""
-    index_mb: float
-    """Of the process that fills it, at its end."""
     asks: int
-    snippets: float
-    """Mean number of snippets in a prompt."""
-    cpu_ms: list[float]
-    """Of the event loop's thread, from an ask to the engine; one value for each ask at a new line."""
-    typing_ms: list[float]
+    new_line_ms: Spread
+    """Processor time of the event loop's thread from an ask at a new line to the engine."""
+    typing_ms: Spread
     """The same for a letter more in a line."""
+    parts: tuple[Part, ...]
+    version: int = 1
+
+    @property
+    def n_missed(self) -> int:
+        """Goals that were not reached."""
+        return sum(figure.ok is False for part in self.parts for figure in part.figures)
 
 
 class _Document:
@@ -129,7 +134,7 @@ def _module(number: int, chance: random.Random) -> str:
     return "\n".join(lines) + "\n"
 
 
-async def run(n_files: int, n_asks: int) -> Figures:
+async def run(n_files: int, n_asks: int) -> Report:
     """Make a workspace in a temporary folder, index it and ask."""
     with tempfile.TemporaryDirectory(prefix="monkeycode-context-") as made:
         workspace, store = Path(made) / "workspace", Path(made) / "index"
@@ -150,8 +155,24 @@ async def run(n_files: int, n_asks: int) -> Figures:
             new_line, typing = await _ask(main, engine, n_files, n_asks)
         finally:
             await completer.retire()
-    n_shown = [max(0, n - 1) for n in engine.n_files[2 * _WARM :]]
-    return Figures(n_files, *indexed, n_asks, sum(n_shown) / max(1, len(n_shown)), new_line, typing)
+    return _report(n_files, indexed, new_line, typing, [max(0, n - 1) for n in engine.n_files[2 * _WARM :]])
+
+
+def _report(n_files: int, indexed: tuple[float, float], new_line: list[float], typing: list[float], n_shown: list[int]) -> Report:
+    index_s, index_mb = indexed
+    first, more = Spread.of(new_line), Spread.of(typing)
+    figures = (
+        at_most("new line, p50", first.p50, _GOAL_P50_MS, "ms"),
+        at_most("new line, p99", first.p99, _GOAL_P99_MS, "ms"),
+        at_most("a letter more, p99", more.p99, _GOAL_P99_MS, "ms"),
+        Figure("snippets in a prompt", sum(n_shown) / max(1, len(n_shown))),
+        Figure("first index", index_s, "s"),
+        Figure("memory of its process", index_mb, "MB"),
+    )
+    about = (
+        f"{len(new_line)} asks at new lines in a workspace of {n_files} files; processor time of the event loop from the ask to the engine."
+    )
+    return Report(n_files, len(new_line), first, more, (Part("context", about, figures=figures),))
 
 
 def _completer(gathering: Gathering) -> tuple[Completer, _Engine]:

@@ -14,7 +14,7 @@ import msgspec
 from rich.console import Console
 
 from monkeycode_lsp import config
-from monkeycode_lsp.bench import engine, engine_report, load, load_report, load_stage, overhead, tabby
+from monkeycode_lsp.bench import context, engine, engine_report, load, load_report, load_stage, overhead, tabby
 from monkeycode_lsp.bench.engine_stage import COMPETITORS, QUICK, Plan
 from monkeycode_lsp.bench.quality import quant
 from monkeycode_lsp.bench.quality import report as quality_report
@@ -32,13 +32,15 @@ _ASK_S = 0.005
 _ENGINE_S = 360.0
 _QUICK_S = 80.0
 _HOLE_S = 2.5
+_INDEX_S = 0.003
+_FILES = 10_000
 _LOCAL = config.Local()
 _LOAD = load_stage.Plan()
 _APIS = get_args(get_type_hints(config.Endpoint)["api"])
-_SCENARIOS = {"overhead": (), "load": tuple(load.PARTS), "engine": tuple(engine.PARTS), "quality": quality.PARTS}
+_SCENARIOS = {"overhead": (), "load": tuple(load.PARTS), "engine": tuple(engine.PARTS), "quality": quality.PARTS, "context": ()}
 """With their parts."""
 
-_OPTION_OF = {"peer": "overhead", "limit": "quality", "fresh": "quality", "details": "quality"}
+_OPTION_OF = {"peer": "overhead", "limit": "quality", "fresh": "quality", "details": "quality", "files_of_workspace": "context"}
 """The scenario of an option that only one has; the others are of `load`."""
 
 R = TypeVar("R", bound=msgspec.Struct)
@@ -73,7 +75,7 @@ def _of_scenario(context: click.Context, parameter: click.Parameter, value: V) -
 @click.option("--scenario", type=click.Choice(list(_SCENARIOS)), default="overhead", show_default=True, is_eager=True)
 @click.option("--compare-quant", is_flag=True, help="Compare the GGUF files FILES: memory, speed, quality.")
 @click.option("--rounds", default=3, show_default=True, help="How often the systems take turns (overhead).")
-@click.option("--asks", default=200, show_default=True, help="Asks a round (overhead).")
+@click.option("--asks", default=200, show_default=True, help="Asks a round (overhead), or in all (context).")
 @click.option("--peer", default="", callback=_of_scenario, help=f"Command or path of an installed {tabby.NAME} to compare with (overhead).")
 @click.option("--url", default="", callback=_of_scenario, help="Your endpoint; without it one of our own (load).")
 @click.option(
@@ -95,6 +97,14 @@ def _of_scenario(context: click.Context, parameter: click.Parameter, value: V) -
     help=f"Some parts, with commas: {', '.join(engine.PARTS)} (engine); {', '.join(load.PARTS)} (load); {', '.join(quality.PARTS)} (quality).",
 )
 @click.option("--limit", default=0, callback=_of_scenario, type=click.IntRange(0), help="Most tasks of each part; 0: all (quality).")
+@click.option(
+    "--workspace",
+    "files_of_workspace",
+    default=0,
+    callback=_of_scenario,
+    type=click.IntRange(0, 1_000_000),
+    help="Files of the workspace that is made; 0: 10,000 (context).",
+)
 @click.option("--fresh", is_flag=True, callback=_of_scenario, help="Forget what earlier runs have found (quality).")
 @click.option("--details", is_flag=True, callback=_of_scenario, help="Show what was cut wrongly, and where we lost (quality).")
 @click.option(
@@ -124,6 +134,7 @@ def benchmark(
     quick: bool,
     only: tuple[str, ...],
     limit: int,
+    files_of_workspace: int,
     fresh: bool,
     details: bool,
     against: tuple[str, ...],
@@ -145,6 +156,8 @@ def benchmark(
 
     quality: the same model asked straight and through us, on tasks with tests; what is cut wrongly; what other files are
     good for.  It runs programs that a model wrote, each in a process with limits.  A run that was broken off goes on.
+
+    context: what it costs to look for what helps from other files, in a large workspace.
     """
     if bool(files) != compare_quant:
         raise click.UsageError("Files and --compare-quant belong together: `monkeycode benchmark --compare-quant FILE…`.")
@@ -161,6 +174,8 @@ def benchmark(
         plan_of_quality = quality.Plan(parts=only or quality.PARTS, limit=limit, fresh=fresh)
         report = _quality(settings, plan_of_quality)
         _print(report, lambda report, out: benchmark_quality.show(report, out, details=details), as_json=as_json)
+    elif scenario == "context":
+        _print(_context(files_of_workspace or _FILES, asks), benchmark_tables.show_context, as_json=as_json)
     else:
         engine_plan = msgspec.structs.replace(QUICK if quick else Plan(), kills=kills)
         _print(_engine(settings, engine_plan, only, against), benchmark_tables.show_engine, as_json=as_json)
@@ -205,6 +220,11 @@ def _quality(settings: config.Local, plan: quality.Plan) -> quality_report.Repor
         model = find_model(settings)
     err = terminal.console(stderr=True)
     return asyncio.run(quality.run(model, plan, settings=config.Config(local=settings), say=lambda words: err.print(words, markup=False)))
+
+
+def _context(n_files: int, asks: int) -> context.Report:
+    _say_how_long(_START_S + n_files * _INDEX_S)
+    return asyncio.run(context.run(n_files, asks))
 
 
 def _compare(files: tuple[Path, ...], settings: config.Local, holes: int) -> quant.Report:

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from monkeycode_lsp.bench import engine_report, load_report, overhead
+from monkeycode_lsp.bench import context, engine_report, load_report, overhead
 from monkeycode_lsp.bench.engine_report import Asks, Figure, Part
 from monkeycode_lsp.bench.figures import Spread
 from monkeycode_lsp.bench.quality import quant
@@ -88,6 +88,15 @@ def show_engine(report: engine_report.Report, out: Console) -> None:
     for part in report.parts:
         if part.left_out:
             out.print(f"{part.name}: left out. {part.left_out}", markup=False)
+    verdicts(report.n_missed, out)
+
+
+def show_context(report: context.Report, out: Console) -> None:
+    """What was done, then the figures."""
+    for part in report.parts:
+        out.print(part.about, markup=False)
+    out.print()
+    out.print(table_of_figures(report.parts))
     verdicts(report.n_missed, out)
 
 
