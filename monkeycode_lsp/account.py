@@ -55,6 +55,11 @@ class Account:
     def ended(self, kind: OutcomeKind, reason: str) -> None:
         self._kind, self._reason = kind, reason
 
+    @property
+    def has_failed(self) -> bool:
+        """Whether it ended so."""
+        return self._kind is OutcomeKind.FAILED
+
     def nothing(self, kind: OutcomeKind, reason: str) -> list[Suggestion]:
         self.ended(kind, reason)
         return []

@@ -7,15 +7,19 @@ import contextlib
 import logging
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from monkeycode_lsp import config, folders, transport
+from monkeycode_lsp import config, folders, threads, transport
 from monkeycode_lsp.completer import Completer
+from monkeycode_lsp.context.ignores import Level
+from monkeycode_lsp.context.policy import Verdict
 from monkeycode_lsp.documents import file_path
 from monkeycode_lsp.engines import choose
 from monkeycode_lsp.errors import ConfigError, StorageError
+from monkeycode_lsp.gate import Gate
 from monkeycode_lsp.gathering import Gathering
 from monkeycode_lsp.index.client import Index
 from monkeycode_lsp.observe.outcomes import FOLDER, Outcomes
@@ -32,6 +36,7 @@ from monkeycode_lsp.silence.history import History
 from monkeycode_lsp.silence.judge import Silence
 from monkeycode_lsp.turn import Turn
 
+DISABLED = Verdict(Level.NEVER, is_quoted=False, why="the setting completion.disabledGlobs")
 INDEXES = "index"
 """The folder with the definitions of each workspace."""
 
@@ -51,7 +56,7 @@ def make_server(overrides: Mapping[str, Any] | None = None, *, state: Path | Non
 
     def make_completer(settings: config.Config, report: Report, before: Completer | None) -> Completer:
         same_cache = before is not None and before.settings.cache == settings.cache
-        same_context = before is not None and before.settings.context == settings.context and before.settings.privacy == settings.privacy
+        same_context = before is not None and _context_of(before.settings) == _context_of(settings)
         rules = before.rules if before is not None and same_context and before.rules else make_rules(settings.privacy, report)
         same_engine = before is not None and choose.same_engine(before.settings, settings)
         return Completer(
@@ -87,6 +92,11 @@ def _warner(report: Report) -> Callable[[str], None]:
     return warn
 
 
+def _context_of(settings: config.Config) -> tuple[object, ...]:
+    """The settings that say what is quoted."""
+    return settings.context, settings.privacy, settings.completion.disabled_globs
+
+
 def make_rules(settings: config.Privacy, report: Report) -> Rules:
     """What the ignore files say."""
 
@@ -112,7 +122,21 @@ def make_gathering(settings: config.Config, rules: Rules, report: Report) -> Gat
             warn=warn,
         )
 
-    return Gathering(settings.context, make_index=make_index, judge=rules.judge)
+    gate = Gate(settings)
+
+    async def judge(uri: str, workspace: str) -> Verdict:
+        return DISABLED if gate.is_disabled(uri, workspace) else await rules.judge(uri, workspace)
+
+    async def there(uris: Sequence[str]) -> Collection[str]:
+        return await threads.run("quoted files", partial(_there, tuple(uris)))
+
+    return Gathering(settings.context, make_index=make_index, judge=judge, there=there)
+
+
+def _there(uris: Sequence[str]) -> list[str]:
+    """Blocking."""
+    paths = {uri: file_path(uri) for uri in uris}
+    return [uri for uri, path in paths.items() if path is not None and path.exists()]
 
 
 def make_recall(settings: config.Cache, report: Report) -> Recall:

@@ -1,7 +1,7 @@
 """Different suggestions to choose from, when the user asks by key: drawn at a temperature, beside the likeliest one.
 
-They are asked for all at once, share the prompt's KV cache, and are not remembered: the next ask
-without a choice wants the likeliest one.
+They are asked for all at once, when the likeliest one is there: so they share its KV cache, and what becomes of them
+costs nothing but time.  They are not remembered: the next ask without a choice wants the likeliest one.
 """
 
 from __future__ import annotations
@@ -48,11 +48,16 @@ def variants(request: Request, n: int) -> list[Request]:
 
 
 def ranked(first: Sequence[Suggestion], others: Iterable[Suggestion], request: Request, n: int) -> list[Suggestion]:
-    """At most `n` that differ, by parse errors and then by confidence; `first` are the likeliest, which win a tie."""
+    """At most `n` that differ, by parse errors and then by confidence; `first` are the likeliest, whatever is known of them."""
     known: dict[str, Suggestion] = {}
     for suggestion in (*first, *others):
         known.setdefault(_same(suggestion.text), suggestion)
-    return sorted(known.values(), key=lambda suggestion: (_n_faults(suggestion.text, request), -_confidence(suggestion)))[:n]
+    likeliest = {_same(suggestion.text) for suggestion in first}
+
+    def rank(suggestion: Suggestion) -> tuple[int, bool, float]:
+        return _n_faults(suggestion.text, request), _same(suggestion.text) not in likeliest, -_confidence(suggestion)
+
+    return sorted(known.values(), key=rank)[:n]
 
 
 def _confidence(suggestion: Suggestion) -> float:

@@ -43,6 +43,8 @@ from monkeycode_lsp.turn import Turn
 
 logger = logging.getLogger(__name__)
 
+_CHOICE, _CHOICE_S = 2.0, 0.3
+"""Others to choose from are waited for so many times as long as the likeliest one, and a little longer."""
 _ON_ITS_WAY_S = 0.0003
 """By then the request has left for the engine, and there is time until the answer."""
 _START_S = 10.0
@@ -164,20 +166,26 @@ class Completer:
         return await self._turn.run(claim, self._answer(ask, window, log))
 
     async def _offer(self, ask: Ask, window: Window, kept: Suggestion | None, log: Account) -> list[Suggestion]:
-        """The likeliest suggestion and others to choose from, worked out side by side."""
-        n, began = self.settings.completion.candidates, clock.now()
-        model = await self._readiness.wait(began + self.settings.completion.deadline_ms / 1e3 + _START_S)
-        until = clock.now() + self.settings.completion.deadline_ms / 1e3
-        request, scope = self._requesting.request(ask, window, model), self._requesting.scope(model, ask.snapshot)
-        drawing = asyncio.create_task(candidates.drawn(self._engine, self._shaping, request, scope, n=n - 1, until=until))
-        try:
-            first = self._show(ask, window, kept, log) if kept is not None else await self._answer(ask, window, log)
-            offered = candidates.ranked(first, await drawing, request, n)
-        finally:
-            drawing.cancel()
-            await asyncio.wait({drawing})
+        """The likeliest suggestion, then others to choose from, for which nobody waits much longer than for that one."""
+        began = clock.now()
+        first = self._show(ask, window, kept, log) if kept is not None else await self._answer(ask, window, log)
+        model = self._readiness.model
+        if model is None or (not first and log.has_failed):
+            return first
+        n, request = self.settings.completion.candidates, self._requesting.request(ask, window, model)
+        usual_s = max(clock.now() - began, self._rhythm.engine_ms / 1e3)
+        drawing = candidates.drawn(
+            self._engine,
+            self._shaping,
+            request,
+            self._requesting.scope(model, ask.snapshot),
+            n=n - 1,
+            until=min(began + self.settings.completion.deadline_ms / 1e3, clock.now() + _CHOICE * usual_s + _CHOICE_S),
+        )
+        offered = candidates.ranked(first, await drawing, request, n)
+        log.stages.end("candidates")
         if not offered:
-            return []
+            return first
         self.screen.shows(log.id, ask.snapshot, window, offered[0].text, Verdict())
         return [*log.shows(offered[0]), *(msgspec.structs.replace(other, id=log.id) for other in offered[1:])]
 

@@ -15,7 +15,7 @@ from monkeycode_lsp.context import comments, secrets
 from monkeycode_lsp.context.ignores import Level
 from monkeycode_lsp.context.policy import ANYWHERE, Verdict
 from monkeycode_lsp.context.window import relative_path
-from monkeycode_lsp.domain import Ask, Snapshot, Trigger, Window
+from monkeycode_lsp.domain import Ask, Trigger, Window
 
 SCHEMES = frozenset({"file", "untitled", "vscode-notebook-cell", "vscode-remote"})
 MOST_NULS = 1_000
@@ -32,7 +32,6 @@ class Gate:
     def refuses(self, ask: Ask, *, n_nuls: int = 0, verdict: Verdict = ANYWHERE) -> str:
         """The hard rule that forbids this document, in words; empty if none does.  `verdict`: what the ignore files say of it."""
         settings, snapshot = self._settings, ask.snapshot
-        path = unquote(urlsplit(snapshot.uri).path)
         scheme = urlsplit(snapshot.uri).scheme
         rules = (
             (not settings.enabled, "Completion is switched off (setting enabled)."),
@@ -42,7 +41,7 @@ class Gate:
                 snapshot.language in self._languages,
                 f"The language {snapshot.language} is switched off (setting completion.disabledLanguages).",
             ),
-            (self._is_disabled(path, snapshot), "The file matches a pattern of the setting completion.disabledGlobs."),
+            (self.is_disabled(snapshot.uri, snapshot.workspace), "The file matches a pattern of the setting completion.disabledGlobs."),
             (
                 secrets.is_secret_uri(snapshot.uri, settings.privacy.secret_files),
                 "The file's name says that it holds secrets (setting privacy.secretFiles).",
@@ -53,8 +52,10 @@ class Gate:
         )
         return next((rule for forbids, rule in rules if forbids), "")
 
-    def _is_disabled(self, path: str, snapshot: Snapshot) -> bool:
-        return self._globs.match_file(path.lstrip("/")) or self._globs.match_file(relative_path(snapshot.uri, snapshot.workspace))
+    def is_disabled(self, uri: str, workspace: str) -> bool:
+        """Whether a pattern of the user's names the file."""
+        path = unquote(urlsplit(uri).path)
+        return self._globs.match_file(path.lstrip("/")) or self._globs.match_file(relative_path(uri, workspace))
 
     def declines(self, ask: Ask, window: Window) -> str:
         """The rule of taste that keeps an automatic ask quiet, in words; empty if none does."""

@@ -9,10 +9,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Protocol
 from urllib.parse import quote
+
+import msgspec
 
 from monkeycode_lsp import clock, config
 from monkeycode_lsp.context import enclosing, place, selection, similar
@@ -40,6 +42,8 @@ _HEAD_LINES = 400
 _MOST_IMPORTED = 64
 _MOST_LINES = 2_000
 """Of a document, to see what it uses."""
+FRESH_S = 2.0
+"""After so long, what is quoted may be private by now."""
 _FAST_S = 0.15
 """A window that is read anew so quickly may have other snippets in the middle of a line."""
 _TELLING_TOKENS = 64
@@ -67,6 +71,8 @@ class Index(Protocol):
 
 MakeIndex = Callable[[str], Index | None]
 """For a workspace by its URI; None: there is no folder, or it is not wanted."""
+There = Callable[[Sequence[str]], Awaitable[Collection[str]]]
+"""Which of these files there are, by their URIs."""
 Judge = Callable[[str, str], Awaitable[Verdict]]
 """(URI of a file, its workspace) → whether its text may be quoted, and how far it may go."""
 
@@ -81,19 +87,28 @@ async def anywhere(_uri: str, _workspace: str) -> Verdict:
     return ANYWHERE
 
 
+async def all_there(uris: Sequence[str]) -> Collection[str]:
+    """Every file is."""
+    return uris
+
+
 class Gathering:
     """Of one pipeline."""
 
     # The mutable state is what was chosen for each document and the gathering that runs for it, the passages of the documents
     # that were visited, the edits, the indexes, and how fast the engine reads; it changes in the public methods and `_gather`.
 
-    def __init__(self, settings: config.Context, *, make_index: MakeIndex = no_index, judge: Judge = anywhere) -> None:
+    def __init__(
+        self, settings: config.Context, *, make_index: MakeIndex = no_index, judge: Judge = anywhere, there: There = all_there
+    ) -> None:
         self.settings = settings
         self._make_index = make_index
         self._judge = judge
+        self._find = there
         self._indexes: dict[str, Index | None] = {}
         self._chosen: OrderedDict[tuple[str, bool], Selection] = OrderedDict()
         self._private: dict[tuple[str, bool], frozenset[str]] = {}
+        self._judged_at: dict[tuple[str, bool], float] = {}
         self._named: dict[str, frozenset[str]] = {}
         self._changed: dict[str, set[str]] = {}
         self._homes: dict[str, str] = {}
@@ -109,7 +124,7 @@ class Gathering:
     def opened(self, snapshot: Snapshot) -> None:
         """A document is there; it may be quoted in others from now on."""
         self._homes[snapshot.uri] = home = _home(snapshot)
-        if home:
+        if _is_quotable(snapshot):
             path = relative_path(snapshot.uri, home)
             self._edits.setdefault(home, Edits()).opened(snapshot.uri, path, snapshot.language, snapshot.lines)
         self._index(snapshot.workspace)
@@ -118,7 +133,7 @@ class Gathering:
     def left(self, snapshot: Snapshot) -> None:
         """The user goes to another document: read this one as it is now, when there is time."""
         home = _home(snapshot)
-        if not self.settings.snippet_tokens or not home:
+        if not self.settings.snippet_tokens or not _is_quotable(snapshot):
             return
         path = relative_path(snapshot.uri, home)
         for (uri, _), chosen in self._chosen.items():
@@ -148,6 +163,7 @@ class Gathering:
         for is_here in (True, False):
             self._chosen.pop((uri, is_here), None)
             self._private.pop((uri, is_here), None)
+            self._judged_at.pop((uri, is_here), None)
         for known in (self._named, self._changed):
             known.pop(uri, None)
         task = self._running.pop(uri, None)
@@ -161,6 +177,8 @@ class Gathering:
             index.changed([file])
         for edits in self._edits.values():
             edits.forget(uri)
+        if uri not in self._homes:
+            self._visited.pop(uri, None)  # it may be another file by now, or none
         for (other, _), chosen in self._chosen.items():
             self._changed.setdefault(other, set()).update(_below(file, chosen))
 
@@ -175,13 +193,17 @@ class Gathering:
         uri, budget = snapshot.uri, self.settings.snippet_tokens * scale
         chosen = self._chosen.get((uri, is_here))
         grows = self._grows(uri, window)
-        if chosen is not None and chosen.line == snapshot.line and not (explicit or grows or self._changed.get(uri)):
+        stays = chosen is not None and chosen.line == snapshot.line and not (explicit or grows or self._changed.get(uri))
+        if stays and clock.now() - self._judged_at.get((uri, is_here), -FRESH_S) < FRESH_S:
             return
         running = self._running.pop(uri, None)
         if running is not None:
             running.cancel()
         if budget > 0:
-            task = asyncio.create_task(self._gather(snapshot, window, budget, is_here=is_here, freely=explicit or grows))
+            if stays:
+                task = asyncio.create_task(self._judge_again(snapshot, is_here=is_here))
+            else:
+                task = asyncio.create_task(self._gather(snapshot, window, budget, is_here=is_here, freely=explicit or grows))
             self._running[uri] = task
             task.add_done_callback(lambda done: self._running.pop(uri, None) if self._running.get(uri) is done else None)
 
@@ -244,26 +266,50 @@ class Gathering:
             *self._alike(window, at, home),
             *(edits.recent(at) if edits is not None else ()),
         ]
-        allowed, private = await self._allowed({snippet.path for snippet in found} - {at.path}, home, is_here=is_here)
-        candidates = [snippet for snippet in found if snippet.path in allowed or snippet.path == at.path]
-        changed = frozenset(self._changed.pop(uri, ()))
         before = self._chosen.get((uri, is_here), selection.NONE)
+        quoted = {snippet.path for snippet in (*found, *before.snippets)}
+        allowed, private = await self._allowed(quoted - {at.path}, home, is_here=is_here)
+        candidates = [snippet for snippet in found if snippet.path in allowed or snippet.path == at.path]
+        before = _only(before, allowed | {at.path})
+        changed = frozenset(self._changed.pop(uri, ()))
         chosen = selection.choose(before, lambda: candidates, window, at, budget, changed=changed, explicit=freely)
         self._chosen[uri, is_here] = chosen
         self._private[uri, is_here] = private
+        self._judged_at[uri, is_here] = clock.now()
         self._chosen.move_to_end((uri, is_here))
         if len(self._chosen) > _MOST_REMEMBERED:
             oldest, _ = self._chosen.popitem(last=False)
-            self._private.pop(oldest, None)
+            for known in (self._private, self._judged_at):
+                known.pop(oldest, None)
             self._named.pop(oldest[0], None)
+
+    async def _judge_again(self, snapshot: Snapshot, *, is_here: bool) -> None:
+        """What was chosen a while ago may be private, or gone, by now."""
+        key, home = (snapshot.uri, is_here), _home(snapshot)
+        own = relative_path(snapshot.uri, home)
+        quoted = {one.path for one in self._chosen[key].snippets} - {own}
+        allowed, private = await self._allowed(quoted, home, is_here=is_here)
+        if key in self._chosen:
+            self._chosen[key] = _only(self._chosen[key], allowed | {own})
+            self._private[key], self._judged_at[key] = private, clock.now()
 
     async def _allowed(self, paths: Iterable[str], home: str, *, is_here: bool) -> tuple[set[str], frozenset[str]]:
         """Those whose text may be quoted to an engine on this machine or to any, and those of them that must not leave it."""
-        asked = [path for path in paths if path == path.encode("utf-8", "replace").decode()]  # no name that cannot be written
-        verdicts = await asyncio.gather(*(self._judge(normal(f"{home.rstrip('/')}/{quote(path)}"), home) for path in asked))
+        if not home:
+            return set(), frozenset()
+        # No name that cannot be written.
+        uris = {path: normal(f"{home.rstrip('/')}/{quote(path)}") for path in paths if path == path.encode("utf-8", "replace").decode()}
+        there = await self._there(uri for uri in uris.values() if uri not in self._homes)
+        asked = [path for path, uri in uris.items() if uri in self._homes or uri in there]
+        verdicts = await asyncio.gather(*(self._judge(uris[path], home) for path in asked))
         quoted = {path: verdict.level for path, verdict in zip(asked, verdicts, strict=True) if verdict.is_quoted}
         private = frozenset(path for path, level in quoted.items() if level is Level.LOCAL)
         return (set(quoted), private) if is_here else (quoted.keys() - private, frozenset())
+
+    async def _there(self, uris: Iterable[str]) -> Collection[str]:
+        """Those of the files that nobody has open which are there still."""
+        asked = list(uris)
+        return await self._find(asked) if asked else ()
 
     async def _defined(self, snapshot: Snapshot, window: Window, at: Place) -> list[Snippet]:
         index = self._index(snapshot.workspace)
@@ -303,6 +349,11 @@ class Gathering:
                 self._visited.popitem(last=False)
 
 
+def _only(chosen: Selection, paths: Collection[str]) -> Selection:
+    """Without what is quoted of other files."""
+    return msgspec.structs.replace(chosen, chosen=tuple(one for one in chosen.chosen if one.snippet.path in paths))
+
+
 def _unused(imported: Iterable[Import], lines: Sequence[str]) -> list[str]:
     """Names that the document imports and does not use yet: who has written the one will write the other."""
     here = [name for one in imported for name in one.here][:_MOST_IMPORTED]
@@ -311,10 +362,14 @@ def _unused(imported: Iterable[Import], lines: Sequence[str]) -> list[str]:
 
 
 def _home(snapshot: Snapshot) -> str:
-    """The folder whose documents may be quoted in each other: the workspace, or what is beside a file of none; empty: nothing is."""
-    if snapshot.workspace:
-        return snapshot.workspace if snapshot.uri.startswith(snapshot.workspace.partition(":")[0] + ":") else ""
-    return snapshot.uri.rpartition("/")[0] if snapshot.uri.startswith("file:") else ""
+    """The folder whose files may be quoted in the document: the workspace, or what is beside a file of none; empty: nothing is."""
+    return snapshot.workspace or (snapshot.uri.rpartition("/")[0] if snapshot.uri.startswith("file:") else "")
+
+
+def _is_quotable(snapshot: Snapshot) -> bool:
+    """Whether the document is a file below its home, so that others can quote it by its path."""
+    home = _home(snapshot)
+    return bool(home) and snapshot.uri.startswith(normal(home).rstrip("/") + "/")
 
 
 def _below(file: Path, chosen: Selection) -> set[str]:

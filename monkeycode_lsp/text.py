@@ -44,8 +44,11 @@ class Span(msgspec.Struct, frozen=True):
 
 def split_lines(text: str) -> list[str]:
     """Lines with their terminators; the last one has none (and may be empty)."""
+    if "\r" not in text:
+        *ended, last = text.split("\n")
+        return [f"{line}\n" for line in ended] + [last]
     lines = _LINE.findall(text)
-    if not lines or lines[-1][-1] in _TERMINATORS:
+    if lines[-1][-1] in _TERMINATORS:
         lines.append("")
     return lines
 
@@ -57,25 +60,34 @@ def lf(text: str) -> str:
 
 def units_to_column(line: str, units: int, encoding: Encoding) -> int:
     """Code-point column of `units` in `line`; clamped, and never inside a character."""
-    content = len(line.rstrip(_TERMINATORS))
+    content = len(line) - len(line[-2:]) + len(line[-2:].rstrip(_TERMINATORS))
     if units <= 0:
         return 0
     if encoding is Encoding.UTF32 or line.isascii():
         return min(units, content)
-    if encoding is Encoding.UTF16:
-        head = line.encode("utf-16-le", "surrogatepass")[: 2 * units].decode("utf-16-le", "surrogatepass")
-        column = len(head)
-        # Half of a pair decodes to a lone surrogate that the line does not have there.
-        if column and head[-1] != line[column - 1]:
-            column -= 1
-        return min(column, content)
-    column, spent = 0, 0
-    for char in line[:content]:
-        spent += len(char.encode("utf-8", "surrogatepass"))
-        if spent > units:
-            break
-        column += 1
-    return column
+    # A character has at least one unit, so no more of the line counts.
+    head = line[:units]
+    if head.isascii():
+        return min(units, content)
+    column = _utf16_column(head, units) if encoding is Encoding.UTF16 else _utf8_column(head, units)
+    return min(column, content)
+
+
+def _utf16_column(head: str, units: int) -> int:
+    said = head.encode("utf-16-le", "surrogatepass")
+    if len(said) == 2 * len(head):
+        return len(head)
+    cut = said[: 2 * units].decode("utf-16-le", "surrogatepass")
+    # Half of a pair decodes to a lone surrogate that the line does not have there.
+    return len(cut) - (cut[-1] != head[len(cut) - 1])
+
+
+def _utf8_column(head: str, units: int) -> int:
+    said = head.encode("utf-8", "surrogatepass")
+    at = min(units, len(said))
+    while at < len(said) and said[at] & 0xC0 == 0x80:  # noqa: PLR2004 - a byte that goes on with a character
+        at -= 1
+    return len(said[:at].decode("utf-8", "surrogatepass"))
 
 
 def column_to_units(line: str, column: int, encoding: Encoding) -> int:
@@ -168,10 +180,14 @@ class Document:
             start, end = end, start
         return self._replace(start, end, change.text)
 
-    def _replace(self, start: tuple[int, int], end: tuple[int, int], text: str) -> Span:
+    def _replace(self, start: tuple[int, int], end: tuple[int, int], inserted: str) -> Span:
         (first, start_column), (last, end_column) = start, end
         lines = self._lines
-        text = lines[first][:start_column] + text + lines[last][end_column:]
+        removed = _between(lines, start, end)
+        self._n_chars += len(inserted) - sum(map(len, removed))
+        self._n_nuls += inserted.count("\0") - sum(piece.count("\0") for piece in removed)
+        text = "".join((lines[first][:start_column], inserted, lines[last][end_column:]))
+        is_one_line = not any(end in inserted for end in _TERMINATORS)
         if first and text.startswith("\n") and lines[first - 1].endswith("\r"):
             # The CR of the line above and this LF have become one line end.
             first -= 1
@@ -180,7 +196,8 @@ class Document:
         if text.endswith("\r") and stop < len(lines) and lines[stop].startswith("\n"):
             text += lines[stop]
             stop += 1
-        new = split_lines(text)
+        # To look for line ends takes its time in an endless line, and a letter has none.
+        new = [text, *([""] if text.endswith(("\r", "\n")) else [])] if is_one_line else split_lines(text)
         if stop < len(lines):
             # `split_lines` closes with an empty line unless the text ends without a terminator,
             # in which case it runs on into the next line.
@@ -191,8 +208,13 @@ class Document:
         if self._shared:
             self._lines = lines = lines.copy()
             self._shared = False
-        old = lines[first:stop]
-        self._n_chars += sum(map(len, new)) - sum(map(len, old))
-        self._n_nuls += sum(line.count("\0") for line in new) - sum(line.count("\0") for line in old)
         lines[first:stop] = new
         return Span(first, stop, first + len(new))
+
+
+def _between(lines: Sequence[str], start: tuple[int, int], end: tuple[int, int]) -> list[str]:
+    """The text from `start` to `end`, in pieces."""
+    (first, start_column), (last, end_column) = start, end
+    if first == last:
+        return [lines[first][start_column:end_column]]
+    return [lines[first][start_column:], *lines[first + 1 : last], lines[last][:end_column]]

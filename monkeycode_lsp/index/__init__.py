@@ -6,6 +6,7 @@
     walk, ignoring    which files count
     reading           one file, safely
     store             the database as its writer sees it; `finding`: as its readers do
+    importing         which files a document's imports lead to
 
 Invariants: nothing here makes an ask wait or fail; what is not ready is left out.
 The process ends with its server, however that ends.

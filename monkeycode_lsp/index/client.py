@@ -105,18 +105,6 @@ class Index:
         """
         return await self._ask(lambda finder: finder.definitions(names, language, imported, path), [])
 
-    async def resolve(self, candidates: Sequence[str]) -> list[str]:
-        """Those of the relative paths that are in the index, in their order."""
-        return await self._ask(lambda finder: finder.resolve(candidates), [])
-
-    async def imports_of(self, path: str) -> list[Import]:
-        """What a file imports."""
-        return await self._ask(lambda finder: finder.imports_of(path), [])
-
-    async def names_in(self, path: str) -> list[str]:
-        """What a file defines, in its order."""
-        return await self._ask(lambda finder: finder.names_in(path), [])
-
     def changed(self, paths: Iterable[Path]) -> None:
         """Files or folders (whole paths) were saved, made, moved or deleted; those outside the folder are of no interest."""
         if self._is_on and (inside := tuple(filter(None, map(self._relative, paths)))):

@@ -112,7 +112,8 @@ class Finder:
         if db is None:
             return []
         wanted = list(dict.fromkeys(names))[:_MOST_NAMES]
-        near = importing.near(db, imported, frozenset(wanted), path, language, is_late=self._is_late)
+        half = self._until - self._longest_s / 2  # the rest is for the names
+        near = importing.near(db, imported, frozenset(wanted), path, language, is_late=lambda: time.monotonic() > half)
         group = languages.group(language)
         is_packaged = group in _PACKAGED
         asking = _Asking(group, near.ranks, path, is_packaged, _beside(db, path) if is_packaged else ())
@@ -125,30 +126,6 @@ class Finder:
                 found += _scored(_in_files(db, near.named[name], asking, list(near.ranks))[:_MOST_SAME], asking, position)
         found.sort(key=lambda spot: (-spot.score, spot.position, spot.rank))
         return _read(db, list({spot.symbol: spot for spot in reversed(found)}.values())[::-1][:_MOST_FOUND])
-
-    def resolve(self, candidates: Sequence[str]) -> list[str]:
-        """The known paths that fit the candidates (see `symbols.paths`), in their order."""
-        db = self._connection()
-        found: dict[str, None] = {}
-        for candidate in dict.fromkeys(candidates):
-            if db is None or len(found) >= importing.MOST_FILES or self._is_late():
-                break
-            found |= dict.fromkeys(path for _, path in importing.fitting(db, candidate))
-        return list(found)[: importing.MOST_FILES]
-
-    def imports_of(self, path: str) -> list[Import]:
-        """What a known file imports."""
-        db = self._connection()
-        row = db.execute("SELECT imports FROM files WHERE path = ?", (path,)).fetchone() if db is not None else None
-        return msgspec.msgpack.decode(row[0], type=list[Import]) if row is not None else []
-
-    def names_in(self, path: str) -> list[str]:
-        """What a known file defines, in its order."""
-        db = self._connection()
-        if db is None:
-            return []
-        rows = db.execute("SELECT s.name FROM files f JOIN symbols s ON s.file = f.id WHERE f.path = ? ORDER BY s.start, s.id", (path,))
-        return [name for (name,) in rows]
 
     def close(self) -> None:
         if self._db is not None:

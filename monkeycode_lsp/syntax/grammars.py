@@ -88,13 +88,14 @@ def grammar(language: str) -> Language | None:
 
 
 @cache
-def _parser(language: str) -> Parser | None:
+def _parser(language: str) -> tuple[Parser, bytearray] | None:
+    """A parser, and what it is given to read: always the same object, because the library never lets go of one (0.26)."""
     known = grammar(language)
     if known is None:
         return None
     import tree_sitter  # noqa: PLC0415 - see above
 
-    return tree_sitter.Parser(known)
+    return tree_sitter.Parser(known), bytearray()
 
 
 def parse(text: str, language: str, *, within_ms: float = WITHIN_MS) -> Tree | None:
@@ -102,9 +103,10 @@ def parse(text: str, language: str, *, within_ms: float = WITHIN_MS) -> Tree | N
 
     None: no grammar, or the parser was still looking for sense in it after so much processor time.
     """
-    parser = _parser(language)
-    if parser is None:
+    found = _parser(language)
+    if found is None:
         return None
+    parser, piece = found
     data = text.encode("utf-8", errors="replace")
     # To ask for the processor's time costs as much as 100 bytes to parse, so the clock on the wall is asked first.
     until, until_wall = time.thread_time() + within_ms / 1e3, time.monotonic() + within_ms / 1e3
@@ -112,8 +114,14 @@ def parse(text: str, language: str, *, within_ms: float = WITHIN_MS) -> Tree | N
     def is_late(_at: int, _is_fault: bool) -> bool:  # noqa: FBT001 - the library's call
         return time.monotonic() > until_wall and time.thread_time() > until
 
+    def read(at: int, _place: object) -> bytearray:
+        piece[:] = data[at : at + _PIECE]
+        return piece
+
     try:
-        return parser.parse(lambda at, _: data[at : at + _PIECE], progress_callback=is_late)
+        return parser.parse(read, progress_callback=is_late)
     except ValueError:
         parser.reset()  # else it would go on with this text
         return None
+    finally:
+        piece.clear()

@@ -11,6 +11,7 @@ from monkeycode_lsp.generation import Request
 from monkeycode_lsp.stops import plan
 from tests.unit.places import at
 from tests.unit.test_completer import Pipeline, until
+from tests.unit.virtual import now, on_virtual_time
 
 
 def choosing(*answers, n=3, **settings):
@@ -86,3 +87,25 @@ def test_parse_errors_count_before_confidence():
     broken, sound = Suggestion("f(", confidence=-0.1), Suggestion("f()", confidence=-2.0)
     unknown, surer = Suggestion("g()"), Suggestion("h()", confidence=-0.5)
     assert candidates.ranked([broken], [sound, unknown, surer], request, 4) == [surer, unknown, sound, broken]
+
+
+async def test_when_the_others_fail_the_likeliest_is_shown_all_the_same():
+    answers = [Answer(chunks=("a + b",)), *[Answer(fault="unavailable")] * 5]
+    pipeline = Pipeline(answers, completion={"candidates": 5})
+    assert [suggestion.text for suggestion in await pipeline("c = ‸\n", invoked=True)] == ["a + b"]
+
+
+@on_virtual_time
+async def test_others_that_take_much_longer_are_not_waited_for():
+    answers = [Answer(chunks=("a + b",), first_delay_ms=100), *[Answer(chunks=("x",), first_delay_ms=60_000)] * 5]
+    pipeline = Pipeline(answers, completion={"candidates": 5, "deadlineMs": 10_000})
+    began = now()
+    assert [suggestion.text for suggestion in await pipeline("c = ‸\n", invoked=True)] == ["a + b"]
+    assert now() - began < 2
+
+
+async def test_when_the_likeliest_fails_the_failure_is_told():
+    pipeline = Pipeline([Answer(fault="unavailable")], completion={"candidates": 3})
+    assert await pipeline("c = ‸\n", invoked=True) == []
+    assert pipeline.last.kind is OutcomeKind.FAILED
+    assert len(pipeline.reports) == 1

@@ -11,7 +11,7 @@ from monkeycode_lsp.context.ignores import Level
 from monkeycode_lsp.context.policy import ANYWHERE, Verdict
 from monkeycode_lsp.context.window import around
 from monkeycode_lsp.documents import Documents
-from monkeycode_lsp.gathering import Gathering
+from monkeycode_lsp.gathering import FRESH_S, Gathering
 from monkeycode_lsp.text import Change
 from tests.unit.places import snapshot
 from tests.unit.test_completer import until
@@ -289,3 +289,50 @@ async def test_what_is_imported_and_not_used_yet_is_looked_up_before_what_is_onl
     (first, *_), (second, *_) = index.asked
     assert first[0] == "to_celsius"
     assert second[:2] == ("another", "to_celsius")
+
+
+@on_virtual_time
+async def test_what_became_private_is_not_quoted_two_seconds_later_also_in_the_same_line():
+    said = {}
+    gathered = gathering(Index(CELSIUS), said=said)
+    here = opened(gathered, HERE.replace("‸", "return to_celsius(‸"))
+    assert len(await gather(gathered, here)) == 1
+    said["file:///w/weather.py"] = Verdict(Level.NEVER, is_quoted=False)
+    await asyncio.sleep(FRESH_S + 0.1)
+    assert await gather(gathered, here) == ()
+
+
+@on_virtual_time
+async def test_what_became_private_is_not_kept_at_the_next_line():
+    said = {}
+    gathered = gathering(Index(CELSIUS), said=said)
+    assert len(await gather(gathered, opened(gathered, HERE.replace("‸", "return to_celsius(‸")))) == 1
+    said["file:///w/weather.py"] = Verdict(Level.NEVER, is_quoted=False)
+    assert await gather(gathered, snapshot(HERE.replace("‸", "return to_celsius(1)\n    ‸"))) == ()
+
+
+@pytest.mark.parametrize("uri", ["untitled:Untitled-1", "vscode-notebook-cell:/w/book.ipynb#W1"])
+@on_virtual_time
+async def test_a_document_that_is_no_file_obeys_the_ignore_files_of_its_workspace(uri):
+    for verdict, n_quoted in ((ANYWHERE, 1), (Verdict(Level.LOCAL), 0), (Verdict(Level.NEVER, is_quoted=False), 0)):
+        gathered = gathering(Index(CELSIUS), said={"file:///w/weather.py": verdict})
+        here = opened(gathered, HERE.replace("‸", "return to_celsius(‸"), uri=uri)
+        assert len(await gather(gathered, here, is_here=False)) == n_quoted
+
+
+@on_virtual_time
+async def test_a_closed_document_whose_file_is_gone_is_quoted_no_more():
+    there = {"file:///w/weather.py"}
+
+    async def find(uris):
+        return [uri for uri in uris if uri in there]
+
+    for is_there in (True, False):
+        gathered = Gathering(config.Context(), there=find)
+        opened(gathered, OTHER + "‸", "file:///w/weather.py")
+        await asyncio.sleep(1.0)
+        gathered.closed("file:///w/weather.py")
+        if not is_there:
+            there.clear()
+        here = opened(gathered, "def convert(fahrenheit):\n    # fahrenheit to celsius, the temperature\n    return (fahrenheit ‸\n")
+        assert bool(await gather(gathered, here)) is is_there

@@ -34,11 +34,11 @@ CASES = {
         ["Basket"],
         ["shop/cart.py:Cart"],
     ),
-    "of two names imported from one place the more important first": (
-        {"lib.py": "def second(): pass\n\n\ndef first(): pass\n"},
-        ("app.py", "from lib import second, first\n", "python"),
+    "of two names that are imported the more important first": (
+        {"lib.py": "def second(): pass\n", "more.py": "def first(): pass\n"},
+        ("app.py", "from lib import second\nfrom more import first\n", "python"),
         ["first", "second"],
-        ["lib.py:first", "lib.py:second"],
+        ["more.py:first", "lib.py:second"],
     ),
     "a package that passes a name on": (
         {
@@ -160,10 +160,10 @@ async def test_of_a_workspace_that_is_too_large_a_part_is_kept_and_people_are_to
 
 
 async def test_what_is_nearest_to_the_top_is_kept(top, store):
-    write(top, {"a/b/c/deep.py": "def deep(): pass\n", "z/flat.py": "def flat(): pass\n", "top.py": "def at_top(): pass\n"})
+    write(top, {f"{place}.py": "def here(): pass\n" for place in ("a/x/deep", "m/flat", "z/x/deep", "top")})
     async with window(top, store, limits=wire.Limits(files=2)) as index:
         await index.ready()
-        assert await index.find("at_top", "flat", "deep") == ["top.py:at_top", "z/flat.py:flat"]
+        assert sorted(await index.find("here")) == ["m/flat.py:here", "top.py:here"]
 
 
 def test_what_shows_the_system_is_no_folder_of_a_disk(tmp_path):

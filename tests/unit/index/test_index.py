@@ -9,7 +9,7 @@ from contextlib import closing
 import pytest
 from msgspec.structs import replace
 
-from monkeycode_lsp.index import wire
+from monkeycode_lsp.index import importing, wire
 from monkeycode_lsp.symbols import paths
 from monkeycode_lsp.symbols.model import Import
 from tests.unit.index.workspaces import NEVER, window, write
@@ -78,15 +78,6 @@ async def test_a_name_that_everything_defines_counts_only_where_it_is_imported_f
         assert await index.find("main", imported=[Import("m59", (("main", "main"),))]) == ["m59.py:main"]
 
 
-async def test_paths_are_known_and_what_is_in_a_file(top, store):
-    write(top, {"a/b.py": "import os\n\n\ndef one(): pass\n\n\ndef two(): pass\n"})
-    async with window(top, store) as index:
-        await index.ready()
-        assert await index.resolve(["a.py", "a/b.py", "../a/b.py", "a/b.py"]) == ["a/b.py"]
-        assert await index.names_in("a/b.py") == ["one", "two"]
-        assert await index.names_in("none.py") == []
-
-
 CANDIDATES = [
     "a/b/c.py",
     "*/b/c.py",
@@ -113,9 +104,10 @@ async def test_candidates_of_imports_are_resolved(top, store):
     write(top, dict.fromkeys(known, "x = 1\n"))
     async with window(top, store) as index:
         await index.ready()
+    with closing(sqlite3.connect(next(store.glob("*.db")))) as db:
         for candidate in CANDIDATES[:-5] + CANDIDATES[-2:]:
-            assert await index.resolve([candidate]) == sorted(path for path in known if paths.fits(candidate, path)), candidate
-        assert await index.resolve(["c.py", "a/b/", "*/b/c.py"]) == ["c.py", "a/b/c.py", "a/b/d.py", "z/a/b/c.py"]
+            found = [path for _, path in importing.fitting(db, candidate)]
+            assert found == sorted(path for path in known if paths.fits(candidate, path)), candidate
 
 
 async def test_what_changes_is_found_anew(top, store):
