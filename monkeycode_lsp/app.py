@@ -185,7 +185,7 @@ def run(server: Server, serve: Serve) -> int:
     return server.exit_code
 
 
-def serve_stdio(overrides: Mapping[str, Any] | None = None, *, stdout: BinaryIO | None = None) -> int:
+def serve_stdio(overrides: Mapping[str, Any] | None = None, *, stdout: BinaryIO | None = None, state: Path | None = None) -> int:
     """Serve the editor that started us, over our pipes."""
     protocol_out = stdout or transport.claim_stdout()
-    return run(make_server(overrides), lambda server: transport.serve_stdio(server, protocol_out, server.ended))
+    return run(make_server(overrides, state=state), lambda server: transport.serve_stdio(server, protocol_out, server.ended))

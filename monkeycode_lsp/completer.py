@@ -120,14 +120,10 @@ class Completer:
         except asyncio.CancelledError:
             log.ended(OutcomeKind.CANCELLED, "The editor cancelled the request.")
             raise
-        except StaysHereError as exc:
-            log.ended(OutcomeKind.GATED, str(exc))
-            if ask.trigger is Trigger.INVOKED:
-                self._report(exc)
-            return []
         except MonkeyCodeError as exc:
-            log.ended(OutcomeKind.FAILED, str(exc))
-            if not isinstance(exc, EngineBusyError):
+            is_private = isinstance(exc, StaysHereError)
+            log.ended(OutcomeKind.GATED if is_private else OutcomeKind.FAILED, str(exc))
+            if not isinstance(exc, EngineBusyError) and not (is_private and ask.trigger is Trigger.AUTOMATIC):
                 self._report(exc)
             return []
         except Exception:

@@ -6,6 +6,7 @@ import importlib.util
 import os
 import sys
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -43,6 +44,7 @@ def _address(_ctx: click.Context, _option: click.Parameter, value: str | None) -
 @click.option("--log-level", type=click.Choice(options.LOG_LEVELS, case_sensitive=False), help="Also by MONKEYCODE_LOG_LEVEL.")
 @options.engine_option
 @options.setting_option
+@click.option("--state", type=click.Path(file_okay=False, path_type=Path), hidden=True, help="For outcomes, in the place of the user's.")
 @click.option("--clientProcessId", "client_pid", type=int, hidden=True)
 @click.pass_context
 def serve(
@@ -54,6 +56,7 @@ def serve(
     log_level: str | None,
     engine: str | None,
     settings: tuple[str, ...],
+    state: Path | None,
     client_pid: int | None,
 ) -> None:
     """Serve an editor.  It ends when the editor goes."""
@@ -64,28 +67,28 @@ def serve(
     if log_level is not None:
         tree["logLevel"] = log_level.lower()
     if tcp is None and ws is None:
-        ctx.exit(_serve_pipes(tree))
+        ctx.exit(_serve_pipes(tree, state))
     elif tcp is not None:
-        ctx.exit(_serve_port(tree, tcp, transport.serve_tcp))
+        ctx.exit(_serve_port(tree, tcp, transport.serve_tcp, state))
     elif ws is not None:
         if importlib.util.find_spec("websockets") is None:
             from monkeycode_lsp.models import package_client  # noqa: PLC0415 - only to say this
 
             raise ConfigError("The WebSocket transport is not installed.", remedy=f"Install it: {package_client.install_line('ws')}")
-        ctx.exit(_serve_port(tree, ws, transport.serve_websocket))
+        ctx.exit(_serve_port(tree, ws, transport.serve_websocket, state))
 
 
-def _serve_pipes(tree: dict[str, Any]) -> int:
+def _serve_pipes(tree: dict[str, Any], state: Path | None) -> int:
     stdout = transport.claim_stdout()  # before the imports: whatever prints while it is imported must not reach the editor
     if sys.stdin.isatty():
         click.echo("This waits for an editor to speak LSP on standard input; Ctrl-C ends it. See `monkeycode try`.", err=True)
     from monkeycode_lsp import app  # noqa: PLC0415 - see above; and it is slow
 
     app.start_logging(_log_level(tree))
-    return app.serve_stdio(tree, stdout=stdout)
+    return app.serve_stdio(tree, stdout=stdout, state=state)
 
 
-def _serve_port(tree: dict[str, Any], address: Address, listen: Listen) -> int:
+def _serve_port(tree: dict[str, Any], address: Address, listen: Listen, state: Path | None) -> int:
     from monkeycode_lsp import app  # noqa: PLC0415 - slow
 
     host, port = address
@@ -104,7 +107,7 @@ def _serve_port(tree: dict[str, Any], address: Address, listen: Listen) -> int:
                 f"Cannot listen on {host}:{port}: {exc.strerror or exc}.", remedy="Choose another port; 0 takes a free one."
             ) from exc
 
-    return app.run(app.make_server(tree), serve_one)
+    return app.run(app.make_server(tree, state=state), serve_one)
 
 
 def _log_level(tree: dict[str, Any]) -> str:

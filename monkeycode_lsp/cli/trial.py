@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.live import Live
 
 from monkeycode_lsp import config, settings
-from monkeycode_lsp.cli import answering, editors, endpoint_lines, options, place, terminal, watch, why
+from monkeycode_lsp.cli import answering, editors, endpoint_lines, options, place, terminal, watch
 from monkeycode_lsp.cli.options import Chosen
 from monkeycode_lsp.cli.samples import SAMPLES, Sample
 from monkeycode_lsp.cli.watch import Seen
@@ -61,7 +61,9 @@ def _to_keep(tree: Mapping[str, Any], workspace: Path) -> Iterator[str]:
 
 async def _show_all(tree: dict[str, Any], workspace: Path, out: Console, *, typed_url: bool) -> None:
     with tempfile.TemporaryDirectory(prefix="monkeycode-try-") as folder:
-        async with _server(_for_trial(tree, folder), Path(folder), workspace) as server:
+        # What becomes of these asks is kept apart: they are ours and not the user's.
+        serve = (*watch.SERVE, "--state", str(Path(folder) / "state"))
+        async with watch.server(_for_trial(tree, folder), Path(folder) / "log", command=serve, root_uri=workspace.as_uri()) as server:
             seen: list[Seen] = []
             for sample in SAMPLES:
                 seen.append(await _show(server, sample, f"{Path(folder).as_uri()}/{sample.file}", out))
@@ -74,19 +76,6 @@ async def _show_all(tree: dict[str, Any], workspace: Path, out: Console, *, type
     if not answered:
         error = EngineError(f"No suggestion came. {reason}", remedy="`monkeycode doctor` looks for the cause.")
         raise answering.in_options(error) if typed_url else error
-
-
-@asynccontextmanager
-async def _server(settings_tree: dict[str, Any], folder: Path, workspace: Path) -> AsyncIterator[Client]:
-    """The trial's server.  Its outcomes go with it: these asks are ours and not the user's."""
-    kept: Path | None = None
-    try:
-        async with watch.server(settings_tree, folder / "log", root_uri=workspace.as_uri()) as client:
-            kept = why.folder() / f"{client.process.pid}.json"
-            yield client
-    finally:
-        if kept is not None:
-            await asyncio.to_thread(kept.unlink, missing_ok=True)
 
 
 def _for_trial(tree: dict[str, Any], folder: str) -> dict[str, Any]:
