@@ -20,8 +20,9 @@ from monkeycode_lsp.documents import file_path
 from monkeycode_lsp.engines import choose
 from monkeycode_lsp.errors import ConfigError, StorageError
 from monkeycode_lsp.gate import Gate
-from monkeycode_lsp.gathering import Gathering
+from monkeycode_lsp.gathering import Gathering, MakeIndex
 from monkeycode_lsp.index.client import Index
+from monkeycode_lsp.index.kept import FOLDER as INDEXES
 from monkeycode_lsp.observe.outcomes import FOLDER, Outcomes
 from monkeycode_lsp.privacy.rules import Rules
 from monkeycode_lsp.recall import disk
@@ -37,8 +38,6 @@ from monkeycode_lsp.silence.judge import Silence
 from monkeycode_lsp.turn import Turn
 
 DISABLED = Verdict(Level.NEVER, is_quoted=False, why="the setting completion.disabledGlobs")
-INDEXES = "index"
-"""The folder with the definitions of each workspace."""
 
 
 def make_server(overrides: Mapping[str, Any] | None = None, *, state: Path | None = None) -> Server:
@@ -106,8 +105,8 @@ def make_rules(settings: config.Privacy, report: Report) -> Rules:
     return Rules(settings.ignore_files, secret_files=settings.secret_files, report=tell)
 
 
-def make_gathering(settings: config.Config, rules: Rules, report: Report) -> Gathering:
-    """What helps from other places, with an index for each workspace that is a folder of this machine."""
+def make_gathering(settings: config.Config, rules: Rules, report: Report, *, index: MakeIndex | None = None) -> Gathering:
+    """What helps from other places, with an index for each workspace that is a folder of this machine, or with those of `index`."""
     warn = _warner(report)
 
     def make_index(workspace: str) -> Index | None:
@@ -130,7 +129,7 @@ def make_gathering(settings: config.Config, rules: Rules, report: Report) -> Gat
     async def there(uris: Sequence[str]) -> Collection[str]:
         return await threads.run("quoted files", partial(_there, tuple(uris)))
 
-    return Gathering(settings.context, make_index=make_index, judge=judge, there=there)
+    return Gathering(settings.context, make_index=index or make_index, judge=judge, there=there)
 
 
 def _there(uris: Sequence[str]) -> list[str]:

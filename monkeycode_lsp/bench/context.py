@@ -26,6 +26,7 @@ from monkeycode_lsp.engines.base import Model
 from monkeycode_lsp.gathering import Gathering
 from monkeycode_lsp.index.client import Index
 from monkeycode_lsp.observe.outcomes import Outcomes
+from monkeycode_lsp.privacy.rules import Rules
 from monkeycode_lsp.recall.lookup import Recall
 from monkeycode_lsp.recall.memory import Memory
 from monkeycode_lsp.text import Change
@@ -141,7 +142,8 @@ async def run(n_files: int, n_asks: int) -> Report:
         workspace.mkdir()
         await asyncio.to_thread(fill, workspace, n_files)
         index = Index(workspace, store, ignore_files=(".gitignore",), warn=lambda _text: None)
-        gathering = Gathering(config.Context(), make_index=lambda _uri: index)
+        rules = Rules((".gitignore", ".monkeycodeignore"), report=lambda _text: None)
+        gathering = Gathering(config.Context(), make_index=lambda _uri: index, judge=rules.judge)
         completer, engine = _completer(gathering)
         await completer.warm()
         documents = _open(completer, workspace)

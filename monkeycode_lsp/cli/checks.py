@@ -14,7 +14,7 @@ import msgspec
 
 import monkeycode_lsp
 from monkeycode_lsp import config, folders
-from monkeycode_lsp.cli import answering, cache, endpoint_checks, runtimes, stored, terminal, tuning
+from monkeycode_lsp.cli import answering, cache, context_checks, endpoint_checks, runtimes, stored, terminal, tuning
 from monkeycode_lsp.cli.endpoint_report import EndpointReport
 from monkeycode_lsp.cli.finding import Finding, State
 from monkeycode_lsp.cli.runtimes import Runtime
@@ -38,12 +38,13 @@ class Checked(msgspec.Struct, frozen=True):
 async def run_all(settings: config.Config, problems: Sequence[str], *, quick: bool = False) -> Checked:
     """Look at everything.  `quick`: no model is loaded for it, and none is asked."""
     kind = choose.kind(settings)
-    model, found, (answers, endpoints), kept, recalled, machine = await asyncio.gather(
+    model, found, (answers, endpoints), kept, recalled, context, machine = await asyncio.gather(
         asyncio.to_thread(check_model, settings.local, needed=kind == "local"),
         runtimes.look(settings.local, test=kind == "local" and not quick),  # self-tests load the model
         endpoint_checks.check_endpoints(settings, needed=kind == "remote", measure=kind == "remote" and not quick),
         asyncio.to_thread(check_folders),
         asyncio.to_thread(check_caches, settings.cache),
+        asyncio.to_thread(context_checks.look, settings, Path.cwd()),
         asyncio.to_thread(hardware.probe),
     )
     tested = check_runtimes(found, settings.local, needed=kind == "local")
@@ -56,6 +57,8 @@ async def run_all(settings: config.Config, problems: Sequence[str], *, quick: bo
         model,
         *tuned,
         *answers,
+        *context_checks.check_silence(kind, settings, usable[0].kind if usable else "", endpoints),
+        *context,
         *check_settings(problems),
         *kept,
         *recalled,

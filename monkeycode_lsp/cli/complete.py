@@ -13,9 +13,10 @@ import msgspec
 from click.shell_completion import CompletionItem
 
 from monkeycode_lsp import config, settings
-from monkeycode_lsp.cli import options, place
+from monkeycode_lsp.cli import indexes, options, place
 from monkeycode_lsp.cli.options import Chosen
 from monkeycode_lsp.cli.place import Place
+from monkeycode_lsp.documents import file_path
 from monkeycode_lsp.domain import Ask, Chunk, Outcome, Prompt, Suggestion, Trigger
 from monkeycode_lsp.errors import EngineBusyError, EngineError, MonkeyCodeError
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from monkeycode_lsp.engines.base import Engine, Model
 
 _LOADING_S = 300.0
+_GATHERING_MS = 2_000
 _ANSWER_S = 120.0
 """Nobody types meanwhile: the whole answer is worth the wait."""
 _SILENT_S = 1.0
@@ -96,6 +98,9 @@ def complete(ctx: click.Context, /, *, where: Place, as_json: bool, **chosen: An
     """Print one suggestion for a place in a file.
 
     Line and column count from 1, columns in characters; without COL it is the line's end.
+
+    Definitions of other files are taken from the index that an editor has made of the workspace, if one has; passages of
+    open files and recent edits are known to editors only.
     """
     tree = options.overrides(Chosen(**chosen))
     resolved, problems = settings.load(tree, place.settings_folder(where.file.absolute().parent))
@@ -118,7 +123,7 @@ def complete(ctx: click.Context, /, *, where: Place, as_json: bool, **chosen: An
 
 
 async def _complete(resolved: config.Config, ask: Ask, n_nuls: int, heard: Heard, told: _Told) -> tuple[Suggestion | None, Outcome]:
-    from monkeycode_lsp.app import make_rules  # noqa: PLC0415 - as below
+    from monkeycode_lsp.app import make_gathering, make_rules  # noqa: PLC0415 - as below
     from monkeycode_lsp.completer import Completer  # noqa: PLC0415 - slow, and `--help` needs none of it
     from monkeycode_lsp.engines import choose  # noqa: PLC0415 - as above
     from monkeycode_lsp.observe.outcomes import Outcomes  # noqa: PLC0415 - as above
@@ -127,23 +132,40 @@ async def _complete(resolved: config.Config, ask: Ask, n_nuls: int, heard: Heard
     from monkeycode_lsp.turn import Turn  # noqa: PLC0415 - as above
 
     outcomes = Outcomes()
-    patient = msgspec.structs.replace(resolved.completion, deadline_ms=round((_LOADING_S + _ANSWER_S) * 1e3))
+    chosen = _patient(resolved)
+    rules = make_rules(chosen.privacy, told.failures.append)
     completer = Completer(
-        # Nobody will ask for what comes next.
-        settings=msgspec.structs.replace(resolved, completion=patient, look_ahead=config.LookAhead(mode="off", read=False)),
+        settings=chosen,
         engine=Overheard(choose.engine(resolved, told.notices.append), heard),
         # Nothing of earlier runs: whoever asks here wants to see what the engine says, or why it says nothing.
         recall=Recall(Memory(most_bytes=resolved.cache.memory_bytes, ttl_s=resolved.cache.memory_ttl_seconds)),
         turn=Turn(),
         outcomes=outcomes,
         report=told.failures.append,
-        rules=make_rules(resolved.privacy, told.failures.append),
+        rules=rules,
+        gathering=make_gathering(chosen, rules, told.failures.append, index=_index),
     )
     try:
         suggestions = await completer.complete(ask, n_nuls=n_nuls)
     finally:
         await completer.retire()
     return suggestions[0] if suggestions else None, outcomes.last(1)[0]
+
+
+def _patient(resolved: config.Config) -> config.Config:
+    """The settings for somebody who waits, and who will not ask for what comes next."""
+    budget_ms = resolved.context.budget_ms
+    return msgspec.structs.replace(
+        resolved,
+        completion=msgspec.structs.replace(resolved.completion, deadline_ms=round((_LOADING_S + _ANSWER_S) * 1e3)),
+        context=msgspec.structs.replace(resolved.context, budget_ms=max(budget_ms, _GATHERING_MS) if budget_ms else 0),
+        look_ahead=config.LookAhead(mode="off", read=False),
+    )
+
+
+def _index(workspace: str) -> indexes.Reader | None:
+    folder = file_path(workspace)
+    return indexes.Reader(folder) if folder is not None else None
 
 
 def _tell(told: _Told, *, answered: bool, typed_url: bool) -> None:

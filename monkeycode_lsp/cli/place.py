@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 import msgspec
 
+from monkeycode_lsp.cli import indexes
 from monkeycode_lsp.documents import Documents
 from monkeycode_lsp.domain import Snapshot
 from monkeycode_lsp.errors import MonkeyCodeError
@@ -54,9 +55,11 @@ def language(file: Path) -> str:
 
 
 def workspace(file: Path) -> Path:
-    """The nearest folder above that looks like a project's root; without one, the file's own."""
+    """The nearest folder above that looks like a project's root, one that an editor has opened before others; without any, the file's own."""
     above = file.absolute().parents
-    return next((folder for folder in above if any((folder / root).exists() for root in _ROOTS)), above[0])
+    roots = [folder for folder in above if any((folder / root).exists() for root in _ROOTS)]
+    opened = (folder for folder in roots or above if indexes.database(folder).is_file())
+    return next(opened, roots[0] if roots else above[0])
 
 
 def settings_folder(folder: Path) -> Path:

@@ -56,6 +56,8 @@ class Redaction(msgspec.Struct, frozen=True):
     after: str
     others: tuple[str, ...] = ()
     hidden: tuple[Placeholder, ...] = ()
+    at_cursor: bool = False
+    """Whether the cursor stands in one, or directly before or behind it."""
 
     @property
     def found(self) -> bool:
@@ -94,7 +96,14 @@ class Redaction(msgspec.Struct, frozen=True):
 
 def has_secret(before: str, after: str) -> bool:
     """Whether a secret stands around the cursor; then what is remembered of the place stays in this process."""
-    return bool(shapes.find(before + after))
+    return bool(shapes.around(before, after))
+
+
+def at_cursor(before: str, after: str) -> bool:
+    """Whether the cursor stands in a secret, or directly before or behind one: whatever a model says there is made up from its placeholder."""
+    text = before + after
+    found = shapes.around(before, after)
+    return bool(found) and _touches(_with_plain(text, found, _plain([text], [found])), len(before))
 
 
 class Redactor:
@@ -106,16 +115,17 @@ class Redactor:
     def redact(self, before: str, after: str, others: Sequence[str] = ()) -> Redaction:
         """The text before and after the cursor, and whatever else is shown: each without its secrets."""
         texts = [before + after, *others]
-        spans = [shapes.find(text) for text in texts]
+        spans = [shapes.around(before, after), *(shapes.find(text) for text in others)]
         if not any(spans):
             return Redaction(before, after, tuple(others))
-        plain = dict.fromkeys(secret for secret in _pieces(texts, spans) if len(secret) >= _PLAIN)
-        spans = [_with_plain(text, found, list(plain)[:_MOST_SOUGHT]) for text, found in zip(texts, spans, strict=True)]
+        plain = _plain(texts, spans)
+        spans = [_with_plain(text, found, plain) for text, found in zip(texts, spans, strict=True)]
+        touches = _touches(spans[0], len(before))
         spans[0] = _split(spans[0], len(before))
         hidden = {placeholder.secret: placeholder for placeholder in self._placeholders(dict.fromkeys(_pieces(texts, spans)), texts)}
         around, *shown = (_replaced(text, found, hidden) for text, found in zip(texts, spans, strict=True))
         kept = tuple(placeholder for placeholder in hidden.values() if placeholder.sign)
-        return Redaction(around[: len(before)], around[len(before) :], tuple(shown), kept)
+        return Redaction(around[: len(before)], around[len(before) :], tuple(shown), kept, at_cursor=touches)
 
     def _placeholders(self, secrets: Iterable[str], texts: Sequence[str]) -> Iterator[Placeholder]:
         shown = "\0".join(texts)
@@ -149,6 +159,15 @@ class Redactor:
 def _pieces(texts: Sequence[str], spans: Sequence[Sequence[Span]]) -> Iterator[str]:
     for text, found in zip(texts, spans, strict=True):
         yield from (text[first:last] for first, last in found)
+
+
+def _plain(texts: Sequence[str], spans: Sequence[Sequence[Span]]) -> list[str]:
+    """The secrets that are looked for everywhere."""
+    return list(dict.fromkeys(secret for secret in _pieces(texts, spans) if len(secret) >= _PLAIN))[:_MOST_SOUGHT]
+
+
+def _touches(spans: Sequence[Span], at: int) -> bool:
+    return any(first <= at <= last for first, last in spans)
 
 
 def _with_plain(text: str, spans: Sequence[Span], secrets: Sequence[str]) -> list[Span]:

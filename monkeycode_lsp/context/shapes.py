@@ -6,6 +6,7 @@ piece.  So the time follows the length of the text, whatever it says.
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 import tomllib
@@ -13,12 +14,14 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 from importlib import resources
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
+from monkeycode_lsp.context import spread
+from monkeycode_lsp.context.spread import Span
+
 Judged = Literal["", "random", "password", "address"]
-Span = tuple[int, int]
 
 _BLOCK = re.compile(r"-----(BEGIN|END) (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----")
 _BODY = re.compile(r"[A-Za-z0-9+/=]{16,}")
@@ -29,10 +32,13 @@ _STANDS_FOR = re.compile(
 """In a text that only stands for a secret."""
 _HOLE = re.compile(r"\{[\w.!:]{0,40}\}|\$\w")
 _WORDS = re.compile(r"[\W_]+")
-_WORD = re.compile(r"(?:[A-Z]?[a-z]{2,}|[A-Z]{2,}|[A-Za-z])*\d{0,4}|\d{1,10}|v?\d{1,3}[a-z]{0,3}")
+_WORD = re.compile(r"[A-Za-z]*+\d{0,4}|\d{1,10}|v?\d{1,3}[a-z]{0,3}")
 _LEAST_BITS = 3.0
 """Of Shannon's entropy for each character of a random text; words of a language and names have less."""
 _SHORT_LINE = 400
+_MOST_BELOW = 5_000
+_JUDGED = 200
+"""Characters of a long text that are looked at to judge it."""
 
 
 class Shape(msgspec.Struct, frozen=True):
@@ -54,16 +60,63 @@ def shipped() -> tuple[Shape, ...]:
     return tuple(msgspec.convert(tomllib.loads(text)["shape"], list[Shape]))
 
 
+class _Look(NamedTuple):
+    """What one line says."""
+
+    spans: tuple[Span, ...]
+    awaits: str
+    """The word of a secret's name whose value is to come below."""
+    body: Span | None
+    """Of what may be one line of a key."""
+
+
 def find(text: str) -> list[Span]:
     """Where secrets are, in order; none overlaps another, and none holds a line end."""
-    spans: list[Span] = []
-    start = 0
-    for line in text.split("\n"):
-        found = _remembered(line) if len(line) <= _SHORT_LINE else _in_line(line)
-        spans += [(start + first, start + last) for first, last in found]
-        start += len(line) + 1
-    blocks = list(_blocks(text)) if "PRIVATE KEY" in text else []
-    return _merged([*spans, *blocks]) if blocks else spans
+    lines = text.split("\n")
+    looks = [_remembered(line) if len(line) <= _SHORT_LINE else _look(line) for line in lines]
+    starts = list(itertools.accumulate((len(line) + 1 for line in lines), initial=0))
+    spans = [(start + first, start + last) for look, start in zip(looks, starts, strict=False) for first, last in look.spans]
+    more: list[Span] = []
+    for at, (first, last) in itertools.chain(
+        spread.blocks(lines, [look.body for look in looks]) if any(look.body for look in looks) else (), _below(lines, looks)
+    ):
+        more.append((starts[at] + first, starts[at] + last))
+    if "PRIVATE KEY" in text:
+        more += _blocks(text)
+    return _merged([*spans, *more]) if more else spans
+
+
+def around(before: str, after: str) -> list[Span]:
+    """Where they are in a text with the cursor in it: one that is being typed ends there, whatever stands behind."""
+    spans = find(before + after)
+    start = before.rfind("\n") + 1
+    typed = [(start + first, start + last) for first, last in _remembered(before[start:]).spans if start + last == len(before)]
+    return _merged([*spans, *typed]) if typed else spans
+
+
+def _below(lines: Sequence[str], looks: Sequence[_Look]) -> Iterator[tuple[int, Span]]:
+    """Values that stand below their names, and the other pieces of one that is written in several."""
+    goes_on = False
+    for at in range(1, len(lines)):
+        above, line = looks[at - 1], lines[at]
+        goes_on = goes_on or (bool(above.spans) and spread.goes_on(lines[at - 1], above.spans[-1][1]))
+        span = spread.piece(line) if goes_on else None
+        if span is not None and _passes(line[slice(*span)], "random"):
+            yield at, span
+            goes_on = spread.goes_on(line, span[1])
+            continue
+        goes_on = False
+        if above.awaits:
+            begin = spread.value_at(line)
+            virtual = f"{above.awaits}: "
+            for first, last in _in_line(virtual + line[begin : begin + _MOST_BELOW]):
+                if first >= len(virtual):
+                    yield at, (first - len(virtual) + begin, last - len(virtual) + begin)
+                    goes_on = spread.goes_on(line, last - len(virtual) + begin)
+
+
+def _look(line: str) -> _Look:
+    return _Look((*_in_line(line), *spread.inline(line)), spread.awaits(line), spread.body(line))
 
 
 def _in_line(line: str) -> tuple[Span, ...]:
@@ -82,7 +135,7 @@ def _in_line(line: str) -> tuple[Span, ...]:
     return tuple(spans)
 
 
-_remembered = lru_cache(maxsize=8_192)(_in_line)
+_remembered = lru_cache(maxsize=8_192)(_look)
 """While the user types, one line differs from those that were looked through before."""
 
 
@@ -120,6 +173,7 @@ def _camel(text: str) -> str:
 def _passes(value: str, judged: Judged) -> bool:
     if not judged:
         return True
+    value = value[:_JUDGED]
     if _STANDS_FOR.search(value) or _HOLE.search(value):
         return False
     if judged == "address":

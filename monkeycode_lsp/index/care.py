@@ -13,7 +13,8 @@ from pathlib import Path
 from monkeycode_lsp.index.lock import Lock
 
 _UNUSED_S = 60 * 86_400.0
-_ENDINGS = (".db", ".db-wal", ".db-shm", ".damaged", ".reads", ".lock")
+ENDINGS = (".db", ".db-wal", ".db-shm", ".damaged", ".reads", ".lock")
+"""Of the files of one workspace."""
 
 
 def used(database: Path) -> None:
@@ -28,14 +29,21 @@ def sweep(folder: Path, *, unused_s: float = _UNUSED_S) -> None:
         for database in folder.glob("*.db"):
             with contextlib.suppress(OSError):
                 if time.time() - database.lstat().st_mtime > unused_s:
-                    _remove(database)
+                    remove(database)
 
 
-def _remove(database: Path) -> None:
-    lock = Lock(database.with_suffix(".lock"))
+def remove(database: Path) -> bool:
+    """Take one away with all that belongs to it; False: a process holds it, and nothing is done.  Raises `OSError`."""
+    own = database.with_suffix(".lock")
+    lock = Lock(own)
     try:
-        if lock.is_free():
-            for ending in _ENDINGS:
+        if not lock.is_free():
+            return False
+        for ending in ENDINGS:
+            if ending != own.suffix:
                 database.with_suffix(ending).unlink(missing_ok=True)
+        with contextlib.suppress(PermissionError):  # Windows keeps what is open, as this is; it is empty
+            own.unlink(missing_ok=True)
     finally:
         lock.release()
+    return True
