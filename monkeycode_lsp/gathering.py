@@ -41,6 +41,8 @@ _HEAD_LINES = 400
 """Imports stand there."""
 _MOST_IMPORTED = 64
 _MOST_LINES = 2_000
+_LONGEST_LINE = 400
+_MOST_CHARACTERS = 100_000
 """Of a document, to see what it uses."""
 FRESH_S = 2.0
 """After so long, what is quoted may be private by now."""
@@ -66,6 +68,171 @@ class Index(Protocol):
     def start(self) -> None: ...
     async def definitions(self, names: Sequence[str], language: str, imported: Sequence[Import], *, path: str) -> Sequence[Definition]: ...
     def changed(self, paths: Iterable[Path]) -> None: ...
+    async def aclose(self) -> None: ...
+
+
+MakeIndex = Callable[[str], Index | None]
+"""For a workspace by its URI; None: there is no folder, or it is not wanted."""
+There = Callable[[Sequence[str]], Awaitable[Collection[str]]]
+"""Which of these files there are, by their URIs."""
+Judge = Callable[[str, str], Awaitable[Verdict]]
+"""(URI of a file, its workspace) → whether its text may be quoted, and how far it may go."""
+
+
+def no_index(_workspace: str) -> Index | None:
+    """Definitions are not looked for."""
+    return None
+
+
+async def anywhere(_uri: str, _workspace: str) -> Verdict:
+    """Every file may be quoted everywhere."""
+    return ANYWHERE
+
+
+async def all_there(uris: Sequence[str]) -> Collection[str]:
+    """Every file is."""
+    return uris
+
+
+class Gathering:
+    """Of one pipeline."""
+
+    # The mutable state is what was chosen for each document and the gathering that runs for it, the passages of the documents
+    # that were visited, the edits, the indexes, and how fast the engine reads; it changes in the public methods and `_gather`.
+
+    def __init__(
+        self, settings: config.Context, *, make_index: MakeIndex = no_index, judge: Judge = anywhere, there: There = all_there
+    ) -> None:
+        self.settings = settings
+        self._make_index = make_index
+        self._judge = judge
+        self._find = there
+        self._indexes: dict[str, Index | None] = {}
+        self._chosen: OrderedDict[tuple[str, bool], Selection] = OrderedDict()
+        self._private: dict[tuple[str, bool], frozenset[str]] = {}
+        self._judged_at: dict[tuple[str, bool], float] = {}
+        self._named: dict[str, frozenset[str]] = {}
+        self._changed: dict[str, set[str]] = {}
+        self._homes: dict[str, str] = {}
+        self._visited: OrderedDict[str, tuple[str, Chunked]] = OrderedDict()
+        self._to_read: dict[str, Snapshot] = {}
+        self._reading: asyncio.Task[None] | None = None
+        self._edits: dict[str, Edits] = {}
+        self._running: dict[str, asyncio.Task[None]] = {}
+        self._tokens_per_s = 0.0
+
+    # What the editor does
+
+    def opened(self, snapshot: Snapshot) -> None:
+        """A document is there; it may be quoted in others from now on."""
+        self._homes[snapshot.uri] = home = _home(snapshot)
+        if _is_quotable(snapshot):
+            path = relative_path(snapshot.uri, home)
+            self._edits.setdefault(home, Edits()).opened(snapshot.uri, path, snapshot.language, snapshot.lines)
+        self._index(snapshot.workspace)
+        self.left(snapshot)
+
+    def left(self, snapshot: Snapshot) -> None:
+        """The user goes to another document: read this one as it is now, when there is time."""
+        home = _home(snapshot)
+        if not self.settings.snippet_tokens or not _is_quotable(snapshot):
+            return
+        path = relative_path(snapshot.uri, home)
+        for (uri, _), chosen in self._chosen.items():
+            if self._homes.get(uri) == home and any(one.snippet.path == path for one in chosen.chosen):
+                self._changed.setdefault(uri, set()).add(path)  # what is quoted of it may say something else by now
+        self._to_read[snapshot.uri] = snapshot
+        if self._reading is None or self._reading.done():
+            self._reading = asyncio.create_task(self._read())
+
+    def edited(self, edited: Edited) -> None:
+        """Follow an edit."""
+        edits = self._edits.get(self._homes.get(edited.uri, ""))
+        if edits is None:
+            return
+        if edited.spans is None:
+            edits.replaced(edited.uri, edited.lines)
+            return
+        for span in edited.spans:
+            edits.note(edited.uri, edited.lines, span.first, span.old_stop, span.new_stop)
+
+    def closed(self, uri: str) -> None:
+        """What it says may still be quoted: it was open a moment ago."""
+        edits = self._edits.get(self._homes.pop(uri, ""))
+        if edits is not None:
+            edits.closed(uri)
+        self._to_read.pop(uri, None)
+        for is_here in (True, False):
+            self._chosen.pop((uri, is_here), None)
+            self._private.pop((uri, is_here), None)
+            self._judged_at.pop((uri, is_here), None)
+        for known in (self._named, self._changed):
+            known.pop(uri, None)
+        task = self._running.pop(uri, None)
+        if task is not None:
+            task.cancel()
+
+    def saved(self, uri: str, workspace: str, file: Path) -> None:
+        """A file was written, by the editor or another program."""
+        index = self._indexes.get(workspace)
+        if index is not None:
+            index.changed([file])
+        for edits in self._edits.values():
+            edits.forget(uri)
+        if uri not in self._homes:
+            self._visited.pop(uri, None)  # it may be another file by now, or none
+        for (other, _), chosen in self._chosen.items():
+            self._changed.setdefault(other, set()).update(_below(file, chosen))
+
+    def forget(self) -> None:
+        """What may be quoted is another matter now: choose anew."""
+        self._chosen.clear()
+        for task in self._running.values():
+            task.cancel()
+        self._running.clear()
+
+    # What an ask wants
+
+    def begin(self, snapshot: Snapshot, window: Window, *, scale: float, is_here: bool, explicit: bool = False) -> None:
+        """Look for what helps at the cursor, unless what was chosen there is still good."""
+        uri, budget = snapshot.uri, self.settings.snippet_tokens * scale
+        chosen = self._chosen.get((uri, is_here))
+        grows = self._grows(uri, window)
+        stays = chosen is not None and chosen.line == snapshot.line and not (explicit or grows or self._changed.get(uri))
+        if stays and clock.now() - self._judged_at.get((uri, is_here), -FRESH_S) < FRESH_S:
+            return
+        running = self._running.pop(uri, None)
+        if running is not None:
+            running.cancel()
+        if budget > 0:
+            if stays:
+                task = asyncio.create_task(self._judge_again(snapshot, is_here=is_here))
+            else:
+                task = asyncio.create_task(self._gather(snapshot, window, budget, is_here=is_here, freely=explicit or grows))
+            self._running[uri] = task
+            task.add_done_callback(lambda done: self._running.pop(uri, None) if self._running.get(uri) is done else None)
+
+    async def ready(self, uri: str, until: float) -> None:
+        """Wait for what `begin` looks for, until then (of the clock) at most."""
+        running = self._running.get(uri)
+        if running is not None and (left := until - clock.now()) > 0:
+            await asyncio.wait({running}, timeout=left)
+
+    def current(self, snapshot: Snapshot, *, is_here: bool) -> tuple[Snippet, ...]:
+        """What was chosen last for engines on this machine (`is_here`) or for all, in the order of the prompt."""
+        chosen = self._chosen.get((snapshot.uri, is_here))
+        return chosen.snippets if chosen is not None else ()
+
+    def is_private(self, snapshot: Snapshot, *, is_here: bool) -> bool:
+        """Whether what was chosen holds text that must not leave this machine."""
+        private = self._private.get((snapshot.uri, is_here), frozenset())
+        return any(snippet.path in private for snippet in self.current(snapshot, is_here=is_here))
+
+    def learn(self, n_read: int | None, first_ms: float) -> None:
+        """The engine read so many tokens until its first text came."""
+        if n_read is not None and n_read >= _TELLING_TOKENS and first_ms > 0:
+            self._tokens_per_s = n_read / first_ms * 1e3
+
     async def aclose(self) -> None: ...
 
 
@@ -357,7 +524,7 @@ def _only(chosen: Selection, paths: Collection[str]) -> Selection:
 def _unused(imported: Iterable[Import], lines: Sequence[str]) -> list[str]:
     """Names that the document imports and does not use yet: who has written the one will write the other."""
     here = [name for one in imported for name in one.here][:_MOST_IMPORTED]
-    text = "".join(lines[:_MOST_LINES]) if here else ""
+    text = "".join(line[:_LONGEST_LINE] for line in lines[:_MOST_LINES])[:_MOST_CHARACTERS] if here else ""
     return [name for name in here if text.count(name) == 1]
 
 
