@@ -214,10 +214,13 @@ class Completer:
         return await self._following.find(ask.snapshot.uri, scope, window, due=due, until=until, engine_s=engine_s)
 
     async def _generate(self, ask: Ask, window: Window, log: Account, until: float, *, may_shorten: bool = True) -> list[Suggestion]:
-        asked_at = clock.now()
+        asked_at, known = clock.now(), self._readiness.model
         model = await self._readiness.wait(until + _START_S)
         until += clock.now() - asked_at  # else the first ask of a session, which nobody repeats, would get nothing
         log.stages.end("ready")
+        if model.is_here != (known is not None and known.is_here):  # what may be quoted depends on where it is
+            self._requesting.gather(ask, window, model)
+            asked_at = clock.now()
         await self.gathering.ready(ask.snapshot.uri, asked_at + self.settings.context.budget_ms / 1e3)
         log.stages.end("context")
         self._generations.make_way()

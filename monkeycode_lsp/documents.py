@@ -15,6 +15,7 @@ import msgspec
 
 from monkeycode_lsp.context.comments import commented
 from monkeycode_lsp.domain import Snapshot
+from monkeycode_lsp.syntax import language_ids
 from monkeycode_lsp.text import Change, Document, Encoding, Span, lf
 
 
@@ -86,7 +87,7 @@ class Documents:
 
     def open(self, uri: str, language: str, version: int, text: str) -> None:
         """A document came, or came again with another text or language."""
-        self._documents[normal(uri)] = _Open(Document(uri, language, version, text, self.encoding))
+        self._documents[normal(uri)] = _Open(Document(uri, language_ids.canonical(language), version, text, self.encoding))
 
     def change(self, uri: str, version: int, changes: list[Change]) -> Edited | None:
         """Follow the edits; None for an unknown document."""

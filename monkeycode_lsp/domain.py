@@ -198,7 +198,17 @@ class Usage(msgspec.Struct, frozen=True):
 
     reused: int | None = None
     read: int | None = None
+    """Where `reused` is not known, it may be in here."""
     generated: int | None = None
+    whole: int | None = None
+    """All of the prompt that is ours, where that is not the sum of the first two."""
+
+    @property
+    def prompt_tokens(self) -> int | None:
+        """What the prompt takes, wherever its tokens came from."""
+        if self.whole is not None or self.reused is None or self.read is None:
+            return self.whole
+        return self.reused + self.read
 
 
 class Chunk(msgspec.Struct, frozen=True):

@@ -11,11 +11,12 @@ from urllib.parse import unquote, urlsplit
 import pathspec
 
 from monkeycode_lsp import config
-from monkeycode_lsp.context import comments, secrets
+from monkeycode_lsp.context import comments, redaction, secrets
 from monkeycode_lsp.context.ignores import Level
 from monkeycode_lsp.context.policy import ANYWHERE, Verdict
 from monkeycode_lsp.context.window import relative_path
 from monkeycode_lsp.domain import Ask, Trigger, Window
+from monkeycode_lsp.syntax import language_ids
 
 SCHEMES = frozenset({"file", "untitled", "vscode-notebook-cell", "vscode-remote"})
 MOST_NULS = 1_000
@@ -27,7 +28,7 @@ class Gate:
     def __init__(self, settings: config.Config) -> None:
         self._settings = settings
         self._globs = pathspec.GitIgnoreSpec.from_lines(filter(_is_pattern, settings.completion.disabled_globs))
-        self._languages = frozenset(settings.completion.disabled_languages)
+        self._languages = frozenset(map(language_ids.canonical, settings.completion.disabled_languages))
 
     def refuses(self, ask: Ask, *, n_nuls: int = 0, verdict: Verdict = ANYWHERE) -> str:
         """The hard rule that forbids this document, in words; empty if none does.  `verdict`: what the ignore files say of it."""
@@ -58,7 +59,12 @@ class Gate:
         return self._globs.match_file(path.lstrip("/")) or self._globs.match_file(relative_path(uri, workspace))
 
     def declines(self, ask: Ask, window: Window) -> str:
-        """The rule of taste that keeps an automatic ask quiet, in words; empty if none does."""
+        """The rule of taste that keeps an automatic ask quiet, in words; empty if none does.
+
+        Whoever asks, nothing is said in a secret: the model does not see it, and could only go on with what stands for it.
+        """
+        if self._settings.privacy.redact_secrets and redaction.at_cursor(window.prefix, window.suffix):
+            return "The cursor stands in what looks like a secret (setting privacy.redactSecrets)."
         if ask.trigger is Trigger.INVOKED:
             return ""
         after = window.line_after[:1]

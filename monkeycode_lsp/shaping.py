@@ -67,22 +67,27 @@ class Shaping:
 
         `background`: as if a suggestion had been taken; `accepted`: one was taken just now.
         """
-        hidden = self._without_secrets(window, snippets, draft)
         family = prompt.by_setting(self._template, model.family)
+        hidden = self._without_secrets(window, snippets, draft)
+        texts, paths = hidden.others[: len(snippets)], hidden.others[len(snippets) + 1 : -2]
         before, heal = healing.split(hidden.before) if model.heals and family is not None else (hidden.before, "")
-        # Where the suffix is read first, the one that the engine has already will do while it is nearly the true one.
-        after = self._sticky.suffix(f"{model.fingerprint} {uri}", hidden.after) if family and family.suffix_first else hidden.after
         rendered = prompt.render(
-            msgspec.structs.replace(window, prefix=before, suffix=after),
-            [msgspec.structs.replace(snippet, text=text) for snippet, text in zip(snippets, hidden.others, strict=False)],
+            msgspec.structs.replace(
+                window, prefix=before, suffix=self._suffix(uri, hidden, model, family), path=hidden.others[-2], repository=hidden.others[-1]
+            ),
+            [
+                msgspec.structs.replace(snippet, text=text, path=path)
+                for snippet, text, path in zip(snippets, texts, paths, strict=True)
+            ],
             family,
             max_tokens=self._max_tokens,
             sampling=self._sampling,
             priority=Priority.LOOK_AHEAD if background else Priority.INTERACTIVE,
             session=uri,
         )
+        draft = hidden.others[len(snippets)]
         rendered = msgspec.structs.replace(
-            rendered, prefix=hidden.before, heal=heal, draft=hidden.others[-1], model=model.fingerprint, stays_here=stays_here
+            rendered, prefix=hidden.before, heal=heal, draft=draft, model=model.fingerprint, stays_here=stays_here
         )
         plan = self.plan(window, accepted=accepted or background, model=model.fingerprint)
         return Request(rendered, window, plan, around, hidden)
@@ -97,9 +102,20 @@ class Shaping:
             if len(self._habits) > _MOST_MODELS:
                 del self._habits[next(iter(self._habits))]
 
+    def _suffix(self, uri: str, hidden: Redaction, model: Model, family: prompt.Family | None) -> str:
+        """Where the suffix is read first, the one that the engine has already will do while it is nearly the true one.
+
+        One with other placeholders would not: they could not be told from what the model says by itself.
+        """
+        if family is None or not family.suffix_first:
+            return hidden.after
+        placeholders = "".join(sorted(placeholder.text for placeholder in hidden.hidden))
+        return self._sticky.suffix(f"{model.fingerprint} {uri} {placeholders}", hidden.after)
+
     def _without_secrets(self, window: Window, snippets: Sequence[Snippet], draft: str) -> Redaction:
-        """The draft is the last of the others."""
-        others = [*(snippet.text for snippet in snippets), draft]
+        """The others are the snippets' texts, the draft, the snippets' paths, the document's path and the repository's name."""
+        names = [*(snippet.path for snippet in snippets), window.path, window.repository]
+        others = [*(snippet.text for snippet in snippets), draft, *names]
         if self._redactor is None:
             return Redaction(window.prefix, window.suffix, tuple(others))
         return self._redactor.redact(window.prefix, window.suffix, others)

@@ -16,6 +16,8 @@ import msgspec
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
 _TERMINATORS = "\r\n"
+_BLOCK = 4_096
+"""Characters of a line that are counted together: an endless one is not copied to find a column in it."""
 
 
 class Encoding(enum.Enum):
@@ -24,6 +26,9 @@ class Encoding(enum.Enum):
     UTF8 = "utf-8"
     UTF16 = "utf-16"
     UTF32 = "utf-32"
+
+
+_CODECS = {Encoding.UTF8: "utf-8", Encoding.UTF16: "utf-16-le", Encoding.UTF32: "utf-32-le"}
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -65,39 +70,39 @@ def units_to_column(line: str, units: int, encoding: Encoding) -> int:
         return 0
     if encoding is Encoding.UTF32 or line.isascii():
         return min(units, content)
-    # A character has at least one unit, so no more of the line counts.
-    head = line[:units]
-    if head.isascii():
-        return min(units, content)
-    column = _utf16_column(head, units) if encoding is Encoding.UTF16 else _utf8_column(head, units)
-    return min(column, content)
-
-
-def _utf16_column(head: str, units: int) -> int:
-    said = head.encode("utf-16-le", "surrogatepass")
-    if len(said) == 2 * len(head):
-        return len(head)
-    cut = said[: 2 * units].decode("utf-16-le", "surrogatepass")
-    # Half of a pair decodes to a lone surrogate that the line does not have there.
-    return len(cut) - (cut[-1] != head[len(cut) - 1])
-
-
-def _utf8_column(head: str, units: int) -> int:
-    said = head.encode("utf-8", "surrogatepass")
-    at = min(units, len(said))
-    while at < len(said) and said[at] & 0xC0 == 0x80:  # noqa: PLR2004 - a byte that goes on with a character
-        at -= 1
-    return len(said[:at].decode("utf-8", "surrogatepass"))
+    column = 0
+    for start in range(0, content, _BLOCK):
+        block = line[start : min(start + _BLOCK, content)]
+        n = _n_units(block, encoding)
+        if n > units:
+            return column + _column(block, units, encoding)
+        units -= n
+        column += len(block)
+    return column
 
 
 def column_to_units(line: str, column: int, encoding: Encoding) -> int:
     """The client's units for a code-point column."""
-    head = line[:column]
-    if encoding is Encoding.UTF32 or head.isascii():
-        return len(head)
-    if encoding is Encoding.UTF16:
-        return len(head.encode("utf-16-le", "surrogatepass")) // 2
-    return len(head.encode("utf-8", "surrogatepass"))
+    if encoding is Encoding.UTF32 or line.isascii():
+        return min(column, len(line))
+    column = min(column, len(line))
+    return sum(_n_units(line[start : min(start + _BLOCK, column)], encoding) for start in range(0, column, _BLOCK))
+
+
+def _n_units(text: str, encoding: Encoding) -> int:
+    if text.isascii():
+        return len(text)
+    n_bytes = len(text.encode(_CODECS[encoding], "surrogatepass"))
+    return n_bytes // 2 if encoding is Encoding.UTF16 else n_bytes
+
+
+def _column(text: str, units: int, encoding: Encoding) -> int:
+    """How many characters of `text` have come to their end after `units`."""
+    for column, character in enumerate(text):
+        units -= _n_units(character, encoding)
+        if units < 0:
+            return column
+    return len(text)
 
 
 def prevailing_eol(lines: Sequence[str]) -> str:

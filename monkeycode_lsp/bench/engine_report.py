@@ -71,7 +71,7 @@ class Figure(msgspec.Struct, frozen=True):
     bound: Literal["most", "least", "more", ""] = ""
     """Whether the goal is the most or the least that the value may be, or what it must be above."""
     ok: bool | None = None
-    """None: there is no goal."""
+    """None: there is no goal, or too little was measured to judge."""
 
 
 def at_most(name: str, value: float, goal: float, unit: str = "") -> Figure:

@@ -156,6 +156,9 @@ def benchmark(
 
     quality: the same model asked straight and through us, on tasks with tests; what is cut wrongly; what other files are
     good for.  It runs programs that a model wrote, each in a process with limits.  A run that was broken off goes on.
+    It needs the compiled engine (all parts but gold) and `pip install 'monkeycode-lsp[bench]'`; the part crossfile
+    downloads ten packages from the package index once (4 MB), of which nothing is installed or run.
+    With --limit below 50 it shows what it does, and judges no rates.
 
     context: what it costs to look for what helps from other files, in a large workspace.
     """

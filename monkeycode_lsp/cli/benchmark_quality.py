@@ -23,7 +23,7 @@ def show(report: Report, out: Console, *, details: bool) -> None:
             out.print(shown)
     for part in report.parts:
         _show_examples(part, out, details=details)
-    benchmark_tables.verdicts(report.n_missed, out)
+    benchmark_tables.verdicts(report.n_missed, out, n_open=report.n_open)
 
 
 def _ways(parts: Iterable[Part]) -> Table:

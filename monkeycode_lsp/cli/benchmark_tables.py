@@ -100,11 +100,13 @@ def show_context(report: context.Report, out: Console) -> None:
     verdicts(report.n_missed, out)
 
 
-def verdicts(n_missed: int, out: Console) -> None:
-    """The last line of a report."""
+def verdicts(n_missed: int, out: Console, *, n_open: int = 0) -> None:
+    """The last line of a report.  `n_open`: goals that were not judged."""
     out.print()
     missed = "1 goal is missed." if n_missed == 1 else f"{n_missed} goals are missed."
-    out.print(missed if n_missed else "All goals are met.", markup=False)
+    met = "No goal is missed." if n_open else "All goals are met."
+    left = f" {n_open} {'is' if n_open == 1 else 'are'} not judged: too few tasks." if n_open else ""
+    out.print(f"{missed if n_missed else met}{left}", markup=False)
 
 
 def _heading(report: engine_report.Report) -> Iterator[str]:
@@ -158,7 +160,7 @@ def _goal(figure: Figure) -> str:
 
 def _verdict(figure: Figure) -> Text:
     if figure.ok is None:
-        return terminal.plain("")
+        return terminal.plain("" if figure.goal is None else "too few tasks to judge")
     return terminal.plain("ok", style="green") if figure.ok else terminal.plain("missed", style="bold red")
 
 

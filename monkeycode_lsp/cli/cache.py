@@ -1,4 +1,4 @@
-"""`monkeycode cache`: what is kept of earlier suggestions, where, and how to be rid of it."""
+"""`monkeycode cache`: what is kept of earlier suggestions and of workspaces, where, and how to be rid of it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import msgspec
 from rich.text import Text
 
 from monkeycode_lsp import config, settings
-from monkeycode_lsp.cli import place, stored, terminal
+from monkeycode_lsp.cli import indexes, place, stored, terminal
 from monkeycode_lsp.errors import StorageError
 from monkeycode_lsp.recall import disk
 
@@ -26,13 +26,14 @@ class Shown(msgspec.Struct, frozen=True, rename="camel"):
     ttl_seconds: int
     most_bytes: int
     team: stored.Team | None
+    index: indexes.OnDisk
 
 
 @click.group(invoke_without_command=True)
 @click.option("--json", "as_json", is_flag=True, help="As JSON, for programs.")
 @click.pass_context
 def cache(ctx: click.Context, *, as_json: bool) -> None:
-    """Show where suggestions are kept for later, how many, and whether that is in order.
+    """Show where suggestions are kept for later, how many, and whether that is in order; and what the index of workspaces takes.
 
     Exit code 1: it is not, and suggestions come without it.
     """
@@ -41,33 +42,42 @@ def cache(ctx: click.Context, *, as_json: bool) -> None:
             raise click.UsageError("--json goes with `monkeycode cache` alone.")
         return
     chosen = _settings()
-    on_disk, team = stored.on_disk(chosen), stored.team(chosen)
+    on_disk, team, index = stored.on_disk(chosen.cache), stored.team(chosen.cache), indexes.on_disk(chosen.context)
     if as_json:
-        shown = Shown(on_disk, chosen.disk_ttl_seconds, chosen.disk_bytes, team)
+        shown = Shown(on_disk, chosen.cache.disk_ttl_seconds, chosen.cache.disk_bytes, team, index)
         click.echo(msgspec.json.format(msgspec.json.encode(shown), indent=2).decode())
     else:
-        _tell([*_disk_rows(on_disk, chosen), *_team_rows(team, chosen)])
+        _tell([*_disk_rows(on_disk, chosen.cache), *_team_rows(team, chosen.cache), ("index", _index(index))])
     ctx.exit(1 if on_disk.trouble or (team is not None and team.trouble) else 0)
 
 
 @cache.command()
 @click.option("--yes", is_flag=True, help="Without a question.")
 def clear(*, yes: bool) -> None:
-    """Remove what is kept on this machine's disk.
+    """Remove what is kept on this machine's disk: suggestions, and the index of workspaces.
 
-    Editors may be open.  The team's cache is left as it is.
+    Editors may be open; the index of a workspace that one has open is left.  The team's cache is left as it is.
     """
     chosen = _settings()
-    folder, kept = disk.folder(chosen.directory), stored.on_disk(chosen)
-    if not kept.bytes and not (kept.trouble and folder.exists()):
+    folder, kept, index = disk.folder(chosen.cache.directory), stored.on_disk(chosen.cache), indexes.on_disk(chosen.context)
+    has_suggestions = bool(kept.bytes or (kept.trouble and folder.exists()))
+    if not has_suggestions and not index.workspaces:
         click.echo(f"Nothing is kept in {folder}.")
         return
-    what = f"{_number(kept.suggestions)} ({size(kept.bytes)})" if kept.suggestions else "what is kept"
-    if not (yes or _agreed(f"Remove {what} from {folder}?")):
+    parts = []
+    if has_suggestions:
+        what = f"{_number(kept.suggestions)} ({size(kept.bytes)})" if kept.suggestions else "what is kept"
+        parts.append(f"{what} from {folder}")
+    if index.workspaces:
+        parts.append(f"the index of {_workspaces(index.workspaces)} ({size(index.bytes)}) from {index.folder}")
+    if not (yes or _agreed(f"Remove {' and '.join(parts)}?")):
         return
-    n_bytes = _remove(folder)
-    click.echo(f"Removed {_number(kept.suggestions) if kept.suggestions else 'what was kept'}; {size(n_bytes)} are free again.")
-    click.echo(_STILL_KNOWN)
+    if has_suggestions:
+        n_bytes = _remove(folder)
+        click.echo(f"Removed {_number(kept.suggestions) if kept.suggestions else 'what was kept'}; {size(n_bytes)} are free again.")
+        click.echo(_STILL_KNOWN)
+    if index.workspaces:
+        _remove_index(Path(index.folder))
 
 
 def amount(found: stored.OnDisk) -> str:
@@ -124,15 +134,24 @@ def _with_remedy(found: str, remedy: str) -> str:
     return f"{found}\n→ {remedy}" if remedy else found
 
 
-def _settings() -> config.Cache:
+def _index(found: indexes.OnDisk) -> str:
+    kept = f"{_workspaces(found.workspaces)}, {size(found.bytes)}; in {found.folder}" if found.workspaces else "nothing"
+    return f"{kept}; off: {found.off}" if found.off else kept
+
+
+def _settings() -> config.Config:
     resolved, problems = settings.load(workspace=place.settings_folder(Path.cwd()))
     for problem in problems:
         click.echo(f"Setting {problem}", err=True)
-    return resolved.cache
+    return resolved
 
 
 def _number(n: int) -> str:
     return f"{n} suggestion{'' if n == 1 else 's'}"
+
+
+def _workspaces(n: int) -> str:
+    return f"{n} workspace{'' if n == 1 else 's'}"
 
 
 def _agreed(question: str) -> bool:
@@ -152,6 +171,20 @@ def _remove(folder: Path) -> int:
     except disk_care.TROUBLES as exc:
         what, remedy = stored.words(exc, folder)
         raise StorageError(f"Nothing was removed. {what}", remedy=remedy) from exc
+
+
+def _remove_index(folder: Path) -> None:
+    """Raises `StorageError`."""
+    from monkeycode_lsp.index import kept  # noqa: PLC0415 - as above
+
+    try:
+        cleared = kept.clear(folder)
+    except OSError as exc:
+        raise StorageError(f"The index in {folder} cannot be removed: {exc.strerror or exc}.", remedy="Make it writable.") from exc
+    if cleared.workspaces:
+        click.echo(f"Removed the index of {_workspaces(cleared.workspaces)}; {size(cleared.bytes)} are free again.")
+    if cleared.held:
+        click.echo(f"Left the index of {_workspaces(cleared.held)} that editors have open: close them, and run this again.")
 
 
 def _tell(rows: list[tuple[str, str]]) -> None:

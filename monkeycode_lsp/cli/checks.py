@@ -38,15 +38,15 @@ class Checked(msgspec.Struct, frozen=True):
 async def run_all(settings: config.Config, problems: Sequence[str], *, quick: bool = False) -> Checked:
     """Look at everything.  `quick`: no model is loaded for it, and none is asked."""
     kind = choose.kind(settings)
-    model, found, (answers, endpoints), kept, recalled, context, machine = await asyncio.gather(
+    model, found, (answers, endpoints), kept, recalled, machine = await asyncio.gather(
         asyncio.to_thread(check_model, settings.local, needed=kind == "local"),
         runtimes.look(settings.local, test=kind == "local" and not quick),  # self-tests load the model
         endpoint_checks.check_endpoints(settings, needed=kind == "remote", measure=kind == "remote" and not quick),
         asyncio.to_thread(check_folders),
         asyncio.to_thread(check_caches, settings.cache),
-        asyncio.to_thread(context_checks.look, settings, Path.cwd()),
         asyncio.to_thread(hardware.probe),
     )
+    context = await asyncio.to_thread(context_checks.look, settings, Path.cwd())
     tested = check_runtimes(found, settings.local, needed=kind == "local")
     usable = _usable(found, settings.local)
     tuned = await check_tuning(settings, machine, usable[0], measure=not quick) if kind == "local" and usable else ()

@@ -19,6 +19,7 @@ from monkeycode_lsp.privacy import reading
 from monkeycode_lsp.syntax import grammars
 
 _ALL = "so everything is shown"
+_SINCE = {"vllm": "vllm (from 0.14 on)"}
 _ALIKE = frozenset({"bash", "javascriptreact", "typescriptreact"})
 """Other names of languages that are told."""
 
@@ -52,7 +53,7 @@ def check_index(settings: config.Context, folder: Path) -> Finding:
     if found is None:
         words = f"that of {workspace} cannot be read ({database}): it is damaged, just being made, or of another version"
         return Finding("index", State.WARNING, words, "Open that folder in your editor: it is made anew there.")
-    amount = f"{found.files:,} files, {found.symbols:,} definitions, {cache.size(kept.n_bytes(database))}"
+    amount = f"{_number(found.files, 'file')}, {_number(found.symbols, 'definition')}, {cache.size(kept.n_bytes(database))}"
     return Finding("index", State.OK, f"of {workspace}: {amount}; in {database}")
 
 
@@ -72,9 +73,12 @@ def check_ignore_files(settings: config.Privacy, folder: Path) -> Finding:
 
 
 def _patterns(file: IgnoreFile) -> str:
-    n = len(file.rules)
     kind = "no model sees them, or only one on this machine" if file.is_private else "not quoted in other files"
-    return f"{n} pattern{'' if n == 1 else 's'} ({kind})"
+    return f"{_number(len(file.rules), 'pattern')} ({kind})"
+
+
+def _number(n: int, what: str) -> str:
+    return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 
 def check_silence(kind: choose.Kind, settings: config.Config, runtime: str, endpoints: Sequence[EndpointReport]) -> list[Finding]:
@@ -90,10 +94,10 @@ def check_silence(kind: choose.Kind, settings: config.Config, runtime: str, endp
 def _silence_of(apis: Sequence[str]) -> Finding:
     told = [dialects.by_name(api) for api in apis]
     mute = [dialect.name for dialect in told if not dialect.confidence]
-    return _silence(" and ".join(mute or apis), tells=not mute)
+    return _silence(" and ".join(mute or (_SINCE.get(api, api) for api in apis)), tells=not mute)
 
 
 def _silence(who: str, *, tells: bool) -> Finding:
     if tells:
-        return Finding("silence", State.OK, f"{who} says how sure it is: what it holds for unlikely is not shown while you type")
-    return Finding("silence", State.NOTE, f"{who} does not say how sure it is, {_ALL}")
+        return Finding("silence", State.OK, f"{who}: what the model itself holds for unlikely is not shown while you type")
+    return Finding("silence", State.NOTE, f"{who}: how sure the model is, is not told, {_ALL}")

@@ -9,8 +9,6 @@ import msgspec
 from monkeycode_lsp import config
 from monkeycode_lsp.cli import schema
 
-NOT_YET = "Not in effect yet."
-
 
 def table() -> str:
     """One row a setting: its name, default and meaning."""
@@ -27,8 +25,6 @@ def _rows(struct: type[msgspec.Struct], path: str, definitions: dict[str, Any]) 
             rows += _rows(field.type, f"{path}{name}.", definitions)
             continue
         described = definitions[struct.__name__]["properties"][name]
-        if NOT_YET in described.get("description", ""):
-            continue  # accepted already, so that settings written for later are no error
         rows.append(f"| `{path}{name}` | `{msgspec.json.encode(getattr(struct(), field.name)).decode()}` | {_meaning(described)} |")
         if name == "endpoints":
             rows += _rows(config.Endpoint, f"{path}endpoints[].", definitions)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import click
 import msgspec
@@ -17,6 +17,11 @@ from monkeycode_lsp.observe.figures import Figures, Quantiles, Summary
 
 _DAY_S = 86_400.0
 _EMPTY = "No editor has asked yet{when}. Suggestions are counted while you work; `monkeycode doctor` tells whether your editor starts the server."
+_NONE = "\N{EN DASH}"
+_FATES_UNKNOWN = "not known yet of any: it is when you type on, or take one"
+_NOT_SURE = f"quiet {_NONE}: the engine does not tell how sure the model is, so nothing can be kept quiet (`monkeycode doctor`)."
+_NO_MODEL = f"model {_NONE}: it ended before there was a suggestion: a rule said no, the engine was not ready, or it had nothing to say."
+_NO_FATE = f"taken {_NONE}: of none of them it is known yet what became of it."
 _FATES = {
     "accepted": "accepted",
     "typed": "typed to the end",
@@ -63,20 +68,28 @@ def _tell(summary: Summary, out: Console) -> None:
     _tell_times(whole, out)
     if len(summary.groups) > 1:
         _tell_groups(summary, out)
+    _tell_what_is_missing(summary, out)
 
 
 def _tell_rates(whole: Figures, out: Console) -> None:
     rows = [
-        ("shown, of all asks", whole.show_rate),
-        ("kept quiet, of what there was to show", whole.quiet_rate),
-        ("taken, of the suggestions whose fate is known", whole.taken_rate),
-        ("taken, of their characters", whole.taken_characters_rate),
-        *((f"still there after {after} s, of what was taken", share) for after, share in whole.kept_rate.items()),
+        ("shown, of all asks", _percent(whole.show_rate)),
+        ("kept quiet, where the model said how sure it was", _percent(whole.quiet_rate)),
+        *_taken(whole),
+        *((f"still there after {after} s, of what was taken", _percent(share)) for after, share in whole.kept_rate.items()),
     ]
     table = terminal.table("rate", "")
     for name, rate in rows:
-        table.add_row(terminal.plain(name), _percent(rate))
+        table.add_row(terminal.plain(name), terminal.plain(rate))
     out.print(table)
+
+
+def _taken(whole: Figures) -> Iterator[tuple[str, str]]:
+    if not whole.n_suggestions:
+        yield "taken", _FATES_UNKNOWN if whole.n_shown else _NONE
+        return
+    yield f"taken, of {whole.n_suggestions:,} suggestions whose fate is known", _percent(whole.taken_rate)
+    yield "taken, of their characters", _percent(whole.taken_characters_rate)
 
 
 def _tell_counts(title: str, counts: Mapping[str, int], out: Console) -> None:
@@ -109,14 +122,30 @@ def _tell_groups(summary: Summary, out: Console) -> None:
     for group in summary.groups:
         one = group.figures
         times = (f"{one.total.p50_ms:.0f}", f"{one.total.p95_ms:.0f}") if one.total is not None else ("", "")
-        name = group.model or "none asked"
+        name = group.model or _NONE
         rates = (_percent(one.show_rate), _percent(one.quiet_rate), _percent(one.taken_rate))
         table.add_row(terminal.plain(name), terminal.plain(group.language), f"{one.n_asks:,}", *rates, *times)
     out.print(table)
 
 
+def _tell_what_is_missing(summary: Summary, out: Console) -> None:
+    """Why there are cells with nothing but a dash."""
+    figures = [summary.whole, *(group.figures for group in summary.groups)] if len(summary.groups) > 1 else [summary.whole]
+    notes = []
+    if any(one.n_shown and one.quiet_rate is None for one in figures):
+        notes.append(_NOT_SURE)
+    if len(summary.groups) > 1 and any(not group.model for group in summary.groups):
+        notes.append(_NO_MODEL)
+    if len(summary.groups) > 1 and any(one.n_shown and one.taken_rate is None for one in figures):
+        notes.append(_NO_FATE)
+    if notes:
+        out.print()
+    for note in notes:
+        out.print(note, markup=False)
+
+
 def _percent(rate: float | None) -> str:
-    return "" if rate is None else f"{rate:.1%}"
+    return _NONE if rate is None else f"{rate:.1%}"
 
 
 def _day(at: float | None) -> str:

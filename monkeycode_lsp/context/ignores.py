@@ -2,8 +2,8 @@
 
 Two kinds, told apart by the file's name.  What a build tool or Git ignores is only not worth quoting.  Any other file,
 `.monkeycodeignore` first of all, says how far a text may go: its patterns mean never, those below a line `[local]` only
-this machine, those below `[anywhere]` take that back.  Whatever cannot be understood there is an error, never a pattern
-that matches nothing.
+this machine; where both match, never.  Those below `[anywhere]` take both back, `!pattern` what its own section says.
+Whatever cannot be understood there is an error, never a pattern that matches nothing.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import enum
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -42,6 +42,9 @@ class Level(enum.IntEnum):
     NEVER = 2
 
 
+Standing = Mapping[Level, str]
+"""What is said of a path and was not taken back, and for people why; the strictest counts."""
+
 _SECTIONS = {"never": Level.NEVER, "local": Level.LOCAL, "anywhere": Level.ANYWHERE}
 
 
@@ -61,6 +64,8 @@ class Rule(msgspec.Struct, frozen=True):
     """Of what it matches.  In a file of what is uninteresting: NEVER, do not quote it; ANYWHERE, do."""
     regex: re.Pattern[str]
     n_stars: int
+    takes_back: tuple[Level, ...] = ()
+    """What was said before of what it matches."""
 
     def matches(self, path: str) -> bool:
         """Whether it matches the file at `path`, or a folder (which ends in `/`) or what is below one."""
@@ -82,7 +87,7 @@ class IgnoreFile(msgspec.Struct, frozen=True):
     """Where it lies: `/` separated, without a slash at either end; empty: the folder that paths are relative to."""
     name: str
     rules: tuple[Rule, ...] = ()
-    """In the order of the file: the last that matches decides."""
+    """In the order of the file."""
     fault: Fault | None = None
     """Why it cannot be understood; then everything below its folder is NEVER."""
     shown: str = ""
@@ -98,14 +103,29 @@ class IgnoreFile(msgspec.Struct, frozen=True):
         """For people."""
         return self.shown or (f"{self.folder}/{self.name}" if self.folder else self.name)
 
+    def after(self, before: Standing, path: str) -> Standing | None:
+        """What stands of a path below its folder, if `before` is what was said by others; None: it says nothing.  Of a private one."""
+        below = folded(self._below(path))
+        matching = [rule for rule in self.rules if rule.matches(below)]
+        standing = dict(before)
+        for rule in matching:
+            for level in rule.takes_back:
+                standing.pop(level, None)
+            standing[rule.level] = self.name_of(rule)
+        return standing if matching else None
+
     def last_match(self, path: str) -> Rule | None:
-        """The rule that decides for a path below its folder."""
-        below = path[len(self.folder) + 1 :] if self.folder else path
-        if self.is_private:
-            below = folded(below)
-            return next((rule for rule in reversed(self.rules) if rule.matches(below)), None)
+        """The rule that decides for a path below its folder.  Of one that is not private."""
+        below = self._below(path)
         # Git asks of each folder on the way by itself, so does whoever asks here.
         return next((rule for rule in reversed(self.rules) if rule.names(below)), None)
+
+    def name_of(self, rule: Rule) -> str:
+        """For people."""
+        return f"the pattern {rule.text} in line {rule.line} of {self.path}"
+
+    def _below(self, path: str) -> str:
+        return path[len(self.folder) + 1 :] if self.folder else path
 
 
 def _is_whole(match: re.Match[str], path: str) -> bool:
@@ -181,7 +201,11 @@ def _levels(lines: Sequence[str]) -> Iterator[Rule]:
             raise _FaultError(fault(found))
         if not found.include and level is Level.ANYWHERE:
             raise _FaultError(fault("what is not anywhere belongs into the section [never] or [local]"))
-        yield Rule(number, text, level if found.include else Level.ANYWHERE, found.regex, _n_stars(line))
+        if found.include and level is not Level.ANYWHERE:
+            yield Rule(number, text, level, found.regex, _n_stars(line))
+        else:
+            taken_back = (level,) if not found.include else (Level.LOCAL, Level.NEVER)
+            yield Rule(number, text, Level.ANYWHERE, found.regex, _n_stars(line), taken_back)
 
 
 def _mistaken(text: str) -> str:

@@ -1,7 +1,7 @@
 """Whose text may go how far, and what is worth quoting, by the ignore files of a workspace (pure).
 
-A file counts for what is below its own folder, and the last pattern that matches decides.  A file further down can
-lift what one above it says of single files, but not what that says of the whole folder it lies in.
+A file counts for what is below its own folder, after those above it.  It can take back what they say of single files, but not
+what they say of the whole folder it lies in.
 """
 
 from __future__ import annotations
@@ -11,12 +11,9 @@ from typing import TypeVar
 
 import msgspec
 
-from monkeycode_lsp.context.ignores import IgnoreFile, Level, Rule
+from monkeycode_lsp.context.ignores import IgnoreFile, Level, Standing
 
 T = TypeVar("T")
-Found = tuple[Level, str]
-"""A level, and for people why."""
-
 _MOST_FOLDERS = 4_096
 """That are remembered."""
 _DEEPEST = 256
@@ -46,7 +43,7 @@ class Policy:
         self._plain: dict[str, list[IgnoreFile]] = {}
         for file in self.files:
             (self._private if file.is_private else self._plain).setdefault(file.folder, []).append(file)
-        self._levels: dict[str, tuple[Level, str]] = {}
+        self._levels: dict[str, Standing] = {}
         self._ignored: dict[str, str] = {}
 
     def judge(self, path: str) -> Verdict:
@@ -54,21 +51,23 @@ class Policy:
         path = path.lstrip("/")
         if path.count("/") > _DEEPEST:
             return Verdict(Level.NEVER, is_quoted=False, why="its path is too long")
-        level, why = self._level(path)
+        standing = self._standing(path)
+        level = max(standing, default=Level.ANYWHERE)
+        why = standing.get(level, "")
         ignored = self._why_ignored(path)
         return Verdict(level, is_quoted=level is not Level.NEVER and not ignored, why=why or ignored)
 
-    def _level(self, path: str) -> Found:
-        decided: Found = (Level.ANYWHERE, "")
+    def _standing(self, path: str) -> Standing:
+        standing: Standing = {}
         for folder in _above(path):
-            found = [said for file in self._private.get(folder, ()) if (said := _said(file, path)) is not None]
+            found = [said for file in self._private.get(folder, ()) if (said := _said(file, standing, path)) is not None]
             if found:
-                decided = _strictest(_remembered(self._levels, folder, self._level_of_folder), *found)
-        return decided
+                standing = {level: why for said in (*found, _remembered(self._levels, folder, self._of_folder)) for level, why in said.items()}
+        return standing
 
-    def _level_of_folder(self, folder: str) -> Found:
+    def _of_folder(self, folder: str) -> Standing:
         """By the files above it."""
-        return self._level(folder + "/") if folder else (Level.ANYWHERE, "")
+        return self._standing(folder + "/") if folder else {}
 
     def _why_ignored(self, path: str) -> str:
         """As Git does it: what is in an ignored folder is ignored, whatever else is said of it."""
@@ -82,23 +81,12 @@ class Policy:
         for folder in _above(path):
             for file in self._plain.get(folder, ()):
                 if rule := file.last_match(path):
-                    why = _names(rule, file) if rule.level is Level.NEVER else ""
+                    why = file.name_of(rule) if rule.level is Level.NEVER else ""
         return why
 
 
-def _said(file: IgnoreFile, path: str) -> Found | None:
-    if file.fault is not None:
-        return Level.NEVER, in_words(file)
-    rule = file.last_match(path)
-    return (rule.level, _names(rule, file)) if rule is not None else None
-
-
-def _names(rule: Rule, file: IgnoreFile) -> str:
-    return f"the pattern {rule.text} in line {rule.line} of {file.path}"
-
-
-def _strictest(*found: Found) -> Found:
-    return max(found, key=lambda said: said[0])
+def _said(file: IgnoreFile, before: Standing, path: str) -> Standing | None:
+    return {**before, Level.NEVER: in_words(file)} if file.fault is not None else file.after(before, path)
 
 
 def in_words(file: IgnoreFile) -> str:

@@ -24,6 +24,14 @@ _LEAST = 4
 """A shorter piece has no placeholder that could not be a word of the user: it is made unreadable, and not restored."""
 _FILLING = "_amber_birch_cedar_dune_elm_fjord_gorse_heath_iris_juniper_kelp_larch_moss_nettle_oak_pine_quartz_reed_sedge_thyme"
 """Words: they cost a model few tokens, and it copies them more surely than a row of one letter."""
+_PAIRS = [f"{one}_{other}" for one, other in itertools.pairwise([*_FILLING.split("_")[1:], "amber"])]
+"""Nobody's own words stand in this order."""
+_STRAY = re.compile(rf"(?<![a-z])(?:{_SIGN}[a-z]{{1,8}}_)?({'|'.join(_PAIRS)})")
+_STRAY_BEGUN = re.compile(
+    rf"(?<![a-z])(?=[a-z])(?:{_SIGN}[a-z]{{0,8}}_?)?(?:{'|'.join(sorted({pair[:n] for pair in _PAIRS for n in range(1, len(pair))}))})?\Z"
+)
+_MOST_BEGUN = 40
+_LOWER = re.compile("[a-z_]*")
 _CONSONANTS, _VOWELS = "bdfghjklmnprstvw", "aeio"
 _MOST_TRIES = 32
 """To find a sign for one secret; one without is made unreadable, and not restored."""
@@ -58,6 +66,8 @@ class Redaction(msgspec.Struct, frozen=True):
     hidden: tuple[Placeholder, ...] = ()
     at_cursor: bool = False
     """Whether the cursor stands in one, or directly before or behind it."""
+    strays_tell: bool = True
+    """Whether two words of the filling can be from a placeholder only: the texts have none of their own."""
 
     @property
     def found(self) -> bool:
@@ -67,11 +77,14 @@ class Redaction(msgspec.Struct, frozen=True):
     def restore(self, answer: str, *, whole: bool) -> str:
         """What the model meant by its answer so far: secrets where it wrote placeholders, also cut-off or shortened ones.
 
-        The result for a longer answer begins with the result for a shorter one.  `whole`: nothing more will come;
+        Nothing is left where the cursor touches a secret: whatever was said goes on with a placeholder.  Nor is anything from
+        where words of the filling stand without their sign.  The result for a longer answer begins with the result for a shorter one.  `whole`: nothing more will come;
         until then a last piece that may become a placeholder is left out.
         """
         if not self.hidden:
             return answer
+        if self.at_cursor:
+            return ""
         restored: list[str] = []
         at = 0
         by_sign = {placeholder.sign: placeholder for placeholder in self.hidden}
@@ -80,9 +93,12 @@ class Redaction(msgspec.Struct, frozen=True):
                 continue
             placeholder = by_sign[match.group()]
             restored += (answer[at : match.start()], placeholder.secret)
-            at = match.start() + _n_same(answer[match.start() : match.start() + len(placeholder.text)], placeholder.text)
-        rest = answer[at:]
-        return "".join(restored) + (rest if whole else rest[: len(rest) - self._n_begun(rest)])
+            at = _end(answer, match.start(), placeholder)
+        text = "".join(restored) + answer[at:]
+        stray = _STRAY.search(text) if self.strays_tell else None
+        if stray is not None:
+            return text[: stray.start()]
+        return text if whole else text[: len(text) - self._n_begun(answer[at:])]
 
     def holds(self, text: str) -> bool:
         """Whether a restored text has one of the secrets in it."""
@@ -91,7 +107,9 @@ class Redaction(msgspec.Struct, frozen=True):
     def _n_begun(self, text: str) -> int:
         """Characters at its end with which a placeholder begins."""
         longest = min(len(text), max(placeholder.n_sign for placeholder in self.hidden) - 1)
-        return next((n for n in range(longest, 0, -1) if any(hidden.sign.startswith(text[-n:]) for hidden in self.hidden)), 0)
+        begun = next((n for n in range(longest, 0, -1) if any(hidden.sign.startswith(text[-n:]) for hidden in self.hidden)), 0)
+        filling = _STRAY_BEGUN.search(text[-_MOST_BEGUN:]) if self.strays_tell else None
+        return max(begun, filling.end() - filling.start() if filling is not None else 0)
 
 
 def has_secret(before: str, after: str) -> bool:
@@ -121,11 +139,12 @@ class Redactor:
         plain = _plain(texts, spans)
         spans = [_with_plain(text, found, plain) for text, found in zip(texts, spans, strict=True)]
         touches = _touches(spans[0], len(before))
+        strays_tell = not any(pair in text for text in texts for pair in _PAIRS)
         spans[0] = _split(spans[0], len(before))
         hidden = {placeholder.secret: placeholder for placeholder in self._placeholders(dict.fromkeys(_pieces(texts, spans)), texts)}
         around, *shown = (_replaced(text, found, hidden) for text, found in zip(texts, spans, strict=True))
         kept = tuple(placeholder for placeholder in hidden.values() if placeholder.sign)
-        return Redaction(around[: len(before)], around[len(before) :], tuple(shown), kept, at_cursor=touches)
+        return Redaction(around[: len(before)], around[len(before) :], tuple(shown), kept, touches, strays_tell)
 
     def _placeholders(self, secrets: Iterable[str], texts: Sequence[str]) -> Iterator[Placeholder]:
         shown = "\0".join(texts)
@@ -200,6 +219,14 @@ def _replaced(text: str, spans: Sequence[Span], hidden: Mapping[str, Placeholder
         pieces += (text[end:first], hidden[text[first:last]].text)
         end = last
     return "".join(pieces) + text[end:]
+
+
+def _end(answer: str, start: int, placeholder: Placeholder) -> int:
+    """Where what the model wrote of a placeholder ends, also if it went on with other words than its own."""
+    end = start + _n_same(answer[start : start + len(placeholder.text)], placeholder.text)
+    whole = end - start == len(placeholder.text)
+    match = None if whole else _LOWER.match(answer, end)
+    return match.end() if match is not None else end
 
 
 def _n_same(a: str, b: str) -> int:

@@ -9,6 +9,7 @@ Read `choose` first.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from math import sqrt
 
@@ -141,6 +142,9 @@ def _grown(kept: tuple[Chosen, ...], ranked: Iterable[Ranked], budget: float, se
     chosen = list(kept)
     left = budget - sum(snippets.cost(one.snippet) for one in kept)
     lines = [words.lines(one.source.text) for one in kept]
+    said: defaultdict[str, frozenset[str]] = defaultdict(frozenset)
+    for one in kept:
+        said[one.snippet.path] |= words.lines(one.snippet.text)
     for candidate in ranked:
         if left < snippets.LEAST_TOKENS:
             break
@@ -148,9 +152,11 @@ def _grown(kept: tuple[Chosen, ...], ranked: Iterable[Ranked], budget: float, se
         its_lines = words.lines(source.text)
         if any(words.contained(its_lines, other) > snippets.ALIKE for other in lines):
             continue
-        snippet = snippets.fitted(source, min(left, budget * snippets.LARGEST_SHARE[source.kind]), seen)
+        unsaid = snippets.unsaid(source, said[source.path])
+        snippet = snippets.fitted(unsaid, min(left, budget * snippets.LARGEST_SHARE[source.kind]), seen) if unsaid is not None else None
         if snippet is None:
             continue
+        said[source.path] |= words.lines(snippet.text)
         chosen.append(Chosen(snippet, source, candidate.worth * _share(snippet, source)))
         lines.append(its_lines)
         left -= snippets.cost(snippet)

@@ -26,7 +26,7 @@ Judged = Literal["", "random", "password", "address"]
 _BLOCK = re.compile(r"-----(BEGIN|END) (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----")
 _BODY = re.compile(r"[A-Za-z0-9+/=]{16,}")
 _STANDS_FOR = re.compile(
-    r"\$\{|\{\{|\}\}|\$\(|%\(|%s|<|\.\.\.|\*\*\*|xxxx|0000|example|change.?me|your|dummy|placeholder|redacted|secret$|passw(?:or)?d$",
+    r"\$\{|\{\{|\}\}|\$\(|%\(|%s|<|&lt;|\.\.\.|\*\*\*|xxxx|0000|example|change.?me|your|dummy|placeholder|redacted|secret$|passw(?:or)?d$",
     re.IGNORECASE,
 )
 """In a text that only stands for a secret."""
@@ -36,7 +36,6 @@ _WORD = re.compile(r"[A-Za-z]*+\d{0,4}|\d{1,10}|v?\d{1,3}[a-z]{0,3}")
 _LEAST_BITS = 3.0
 """Of Shannon's entropy for each character of a random text; words of a language and names have less."""
 _SHORT_LINE = 400
-_MOST_BELOW = 5_000
 _JUDGED = 200
 """Characters of a long text that are looked at to judge it."""
 
@@ -107,9 +106,9 @@ def _below(lines: Sequence[str], looks: Sequence[_Look]) -> Iterator[tuple[int, 
             continue
         goes_on = False
         if above.awaits:
-            begin = spread.value_at(line)
+            begin, end = spread.value(line)
             virtual = f"{above.awaits}: "
-            for first, last in _in_line(virtual + line[begin : begin + _MOST_BELOW]):
+            for first, last in _in_line(virtual + line[begin:end]):
                 if first >= len(virtual):
                     yield at, (first - len(virtual) + begin, last - len(virtual) + begin)
                     goes_on = spread.goes_on(line, last - len(virtual) + begin)

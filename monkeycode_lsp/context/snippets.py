@@ -24,6 +24,8 @@ LARGEST_SHARE = {"definition": 0.5, "own": 0.3, "edit": 0.3, "similar": 0.4}
 LEAST_TOKENS = 8
 _LEAST_TOKENS = {"definition": LEAST_TOKENS, "own": LEAST_TOKENS, "edit": 12, "similar": 48}
 """Less of a snippet is not worth its path."""
+_LEAST_UNSAID = 0.3
+"""A snippet of which others leave less is in them."""
 _FRAME_TOKENS = 3
 """What stands around a snippet in a prompt, beside its path."""
 MOST_CANDIDATES = 64
@@ -78,6 +80,30 @@ def _bounded(snippet: Snippet) -> Snippet:
 def _is_same(lines: frozenset[str], its_words: frozenset[str], other_lines: frozenset[str], other_words: frozenset[str]) -> bool:
     """Whether a less worthy snippet says what another one says: nearly the same words, or lines that the other one has."""
     return words.contained(lines, other_lines) > ALIKE or words.likeness(its_words, other_words) > ALIKE
+
+
+def unsaid(snippet: Snippet, said: frozenset[str]) -> Snippet | None:
+    """What others of its file, which have the lines `said`, leave of it in one piece; None if that is too little.
+
+    A single line that they have too may be another one that reads the same.
+    """
+    lines = snippet.text.split("\n")
+    telling = [at for at, line in enumerate(lines) if words.telling([line])]
+    shared = [lines[at].strip() in said for at in telling]
+    twice = [is_shared and (any(shared[max(0, n - 1) : n]) or any(shared[n + 1 : n + 2])) for n, is_shared in enumerate(shared)]
+    if not any(twice):
+        return snippet
+    runs, start = [], 0
+    for n, is_twice in enumerate([*twice, True]):
+        if is_twice:
+            runs.append((n - start, start, n))
+            start = n + 1
+    length, first, stop = max(runs, key=lambda run: run[0])
+    if length < max(1.0, _LEAST_UNSAID * len(telling)):
+        return None
+    begin = telling[first - 1] + 1 if first else 0
+    end = telling[stop] if stop < len(telling) else len(lines)
+    return msgspec.structs.replace(snippet, text="\n".join(lines[begin:end]).strip("\n"))
 
 
 def worth(snippet: Snippet) -> float:

@@ -26,6 +26,7 @@ _NAMED = re.compile(
 )
 _HINTS = ("key", "token", "pass", "secret", "credential", "pwd")
 _TAIL = 120
+_MOST_VALUE = 5_000
 _BEFORE_VALUE = re.compile(r"""[ \t]*(?:<string>|-?[ \t]*["']?value["']?[ \t]{0,4}[:=][ \t]{0,4})?""", re.IGNORECASE)
 _GOES_ON = re.compile(r"""["'`][ \t]{0,4}[+.]?[ \t]{0,4}\\?[ \t]{0,4}\Z""")
 _PIECE = re.compile(r"""[ \t]*[+.]?[ \t]*(?P<q>["'`])(?P<secret>[^\s"'`\\]{8,400}+)(?P=q)""")
@@ -53,10 +54,12 @@ def awaits(line: str) -> str:
     return match[1] if match is not None else ""
 
 
-def value_at(line: str) -> int:
-    """Where in the line the value begins whose name stands above."""
+def value(line: str) -> Span:
+    """Where in the line the value is whose name stands above."""
     match = _BEFORE_VALUE.match(line)
-    return match.end() if match is not None else 0
+    begin = match.end() if match is not None else 0
+    end = line.find("</", begin)
+    return begin, min(end if end >= 0 else len(line), begin + _MOST_VALUE)
 
 
 def goes_on(line: str, end: int) -> bool:

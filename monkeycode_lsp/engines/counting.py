@@ -29,13 +29,24 @@ class Counting(Protocol):
         ...
 
 
+@runtime_checkable
+class Delegating(Protocol):
+    """An engine that has others answer."""
+
+    def answering(self, model: str) -> Engine:
+        """The one that answers a prompt for the model of that fingerprint."""
+        ...
+
+
 class TokenCounts:
     """What text costs at one engine."""
 
-    # The mutable state is the rates, the counts of the model that was asked last, which model that is, and the task that has lines
-    # counted; it changes in the methods below only.
+    # The mutable state is the rates, the counts of the model that was asked last, which model that is, which engine counts for it,
+    # and the task that has lines counted; it changes in the methods below only.
 
     def __init__(self, engine: Engine) -> None:
+        self._delegating = engine if isinstance(engine, Delegating) else None
+        self._answering = engine
         self._counting = engine if isinstance(engine, Counting) else None
         self._calibration = Calibration()
         self._lines = LineCounts()
@@ -46,6 +57,8 @@ class TokenCounts:
         """For `windows.around`; answers at once."""
         name = model.fingerprint if model is not None else ""
         rates = self._calibration.rates(name, language)
+        if self._delegating is not None:
+            self._answers(self._delegating.answering(name))
         if self._counting is None or model is None:
             return Estimate(rates)
         if name != self._model:
@@ -59,16 +72,21 @@ class TokenCounts:
 
     def learn(self, language: str, prompt: Prompt, usage: Usage) -> None:
         """What a prompt really took, as the engine told."""
-        if usage.read is None or usage.reused is None:
+        n_tokens = usage.prompt_tokens
+        if n_tokens is None:
             return
         text = "".join(segment.text for segment in prompt.segments if isinstance(segment, Plain))
-        self._calibration.learn(prompt.model, language, text, usage.reused + usage.read)
+        self._calibration.learn(prompt.model, language, text, n_tokens)
 
     async def aclose(self) -> None:
         """Count no more."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])
+
+    def _answers(self, engine: Engine) -> None:
+        if engine is not self._answering:
+            self._answering, self._counting = engine, engine if isinstance(engine, Counting) else None
 
     async def _count(self, engine: Counting, lines: LineCounts) -> None:
         while texts := lines.take_waiting(_AT_ONCE):

@@ -76,11 +76,18 @@ class Failover:
     def stream(self, prompt: Prompt) -> AsyncGenerator[Chunk, None]:
         """See `Engine.stream`."""
         self._used = clock.now()
-        if self._stand_in is not None and self._standing is not None and prompt.model == self._standing.fingerprint:
-            return self._stood_in_for(self._stand_in, prompt)
+        answering = self.answering(prompt.model)
+        if answering is not self._first:
+            return self._stood_in_for(answering, prompt)
         if prompt.model in self._stood_in:  # rendered for this machine, it never leaves it
             raise EngineBusyError("The endpoints answer again.", remedy="Ask again.")
         return self._watched(prompt)
+
+    def answering(self, model: str) -> Engine:
+        """See `Delegating`."""
+        if self._stand_in is not None and self._standing is not None and model == self._standing.fingerprint:
+            return self._stand_in
+        return self._first
 
     async def aclose(self) -> None:
         """See `Engine.aclose`."""

@@ -178,8 +178,10 @@ def extra_closer(text: str, window: Window, *, whole: bool) -> int | None:
         if whole and text[offset] == "}" and _is_beside(text, offset, window):
             return len(text[:offset].rstrip())
         # What follows may be half a statement: first the closer itself is judged, then the whole.
-        if not rest and not window.whole_prefix and _OPENER[text[offset]] not in _opened_above(window):
-            continue  # What it closes may stand above the window.
+        # What it closes may stand above the window.
+        is_above = not rest and not window.whole_prefix and _OPENER[text[offset]] not in _opened_above(window)
+        if is_above or (whole and _is_needed(text, offset, window)):
+            continue
         n_without = n_faults(text[:offset], window)
         if n_without >= n_faults(text[: offset + 1], window) or _in_open_string(text[:offset], window.language):
             continue
@@ -188,6 +190,20 @@ def extra_closer(text: str, window: Window, *, whole: bool) -> int | None:
         if n_all is None or n_without < n_all:
             return None if whole and _is_understood(text, offset, window) else offset
     return None
+
+
+def _is_needed(text: str, offset: int, window: Window) -> bool:
+    """Whether the closer belongs to what was opened on the cursor's line, and nothing after the cursor closes that.
+
+    What the lines around say goes before the count: of a document with faults, or one that begins above, it blames others.
+    """
+    closer, rest = text[offset], window.line_after.strip()
+    opened = balance(window.line_before + text[:offset], window.language).unclosed
+    below = next((line for line in window.suffix.split("\n", _MOST + 1)[1:] if line.strip()), "")
+    if not opened.endswith(_OPENER[closer]) or "\n" in text[:offset] or not below or balance(rest, window.language).extra:
+        return False
+    is_inside = _width(below) > _width(window.line_before) and not rest.endswith((":", "{"))
+    return not is_inside and not below.lstrip().startswith(closer) and (not rest or rest.endswith((":", "{")))
 
 
 def _opened_above(window: Window) -> str:

@@ -17,11 +17,13 @@ _LONGEST_UNIT = 30
 _NUMBER = re.compile(r"(?<![\w\"'#])\d*\.?\d{24,}")
 """More digits than any type holds; a quintillion of the smallest unit of money, which is written out, has nineteen."""
 _LONGEST_PERIOD = 3
+_STRING = re.compile(r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\\n])*`")
+_QUOTE = re.compile(r"[\"'`]")
 
 
-def start(text: str) -> int | None:
+def start(text: str, window: Window) -> int | None:
     """Where the first repeat begins, after one copy; None: nothing is repeated."""
-    found = [at for at in (_lines(text), _inside_line(text), _digits(text)) if at is not None]
+    found = [at for at in (_lines(text), _inside_line(text), _digits(text, window)) if at is not None]
     return min(found, default=None)
 
 
@@ -62,15 +64,19 @@ def _inside_line(text: str) -> int | None:
     return len(text) - len(line) + first + period
 
 
-def _digits(text: str) -> int | None:
-    """The line of a number that does not end: `1000000000000000000000000…`."""
+def _digits(text: str, window: Window) -> int | None:
+    """The line of a number that does not end: `1000000000000000000000000…`; what stands in quotes is none."""
     for match in _NUMBER.finditer(text):
+        first = text.rfind("\n", 0, match.start()) + 1
+        before = text[first : match.start()] if first else window.line_before + text[: match.start()]
+        if _QUOTE.search(_STRING.sub("", before)):
+            continue
         tail = match.group()[-_LONGEST_PERIOD * 4 :]
         if any(tail[period:] == tail[:-period] for period in range(1, _LONGEST_PERIOD + 1)):
             return max(0, text.rfind("\n", 0, match.start()))
     return None
 
 
-def without_repeats(text: str, _window: Window) -> str:
+def without_repeats(text: str, window: Window) -> str:
     """One copy of what is said again and again; nothing of a line with a number without end."""
-    return text[: start(text)]
+    return text[: start(text, window)]

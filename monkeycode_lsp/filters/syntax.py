@@ -16,6 +16,7 @@ import msgspec
 from monkeycode_lsp.context import comments
 from monkeycode_lsp.context.surroundings import Surroundings
 from monkeycode_lsp.domain import Window
+from monkeycode_lsp.filters import brackets
 from monkeycode_lsp.syntax import faults
 from monkeycode_lsp.syntax.faults import Ends
 
@@ -59,7 +60,7 @@ def without_faults(text: str, window: Window, around: Surroundings = Surrounding
     if place is None:
         return text
     no_worse = ""
-    for piece in itertools.islice(_pieces(text), max(2, min(1 + MOST_CUTS, MOST_PARSED // place.n_characters))):
+    for piece in itertools.islice(_pieces(text, window.language), max(2, min(1 + MOST_CUTS, MOST_PARSED // place.n_characters))):
         n = place.n_with(piece)
         if n is None:
             break  # to look for more would take too long
@@ -160,7 +161,7 @@ def _near_start(text: str) -> str:
     return text
 
 
-def _pieces(text: str) -> Iterator[str]:
+def _pieces(text: str, language: str) -> Iterator[str]:
     """All of it, then to the end of each line from the last one upwards, then the first line without its last tokens.
 
     Of which less than half would be left, that was not what the model meant.
@@ -169,7 +170,9 @@ def _pieces(text: str) -> Iterator[str]:
     cuts = [at for at, character in enumerate(text) if character == "\n" and text[:at].strip()]
     first = text[: cuts[0]] if cuts else text
     tokens = [match.end() for match in _TOKEN.finditer(first) if len(first[: match.end()].strip()) * 2 >= len(first.strip())]
+    n_open = len(brackets.balance(first, language).unclosed)
     for at in [*reversed(cuts), *reversed(tokens[:-1])]:
         piece = text[:at]
-        if piece.strip():
+        # What the model opened and closed is not to be closed by what follows.
+        if piece.strip() and (at in cuts or len(brackets.balance(piece, language).unclosed) <= n_open):
             yield piece

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import msgspec
 
+from monkeycode_lsp.context import shapes
 from monkeycode_lsp.index import languages, reading, walk
 from monkeycode_lsp.index.crashes import Note
 from monkeycode_lsp.index.ignoring import Rules
@@ -23,6 +24,7 @@ from monkeycode_lsp.index.store import Entry, Known, Store
 from monkeycode_lsp.index.walk import Cut, Folder, Found
 from monkeycode_lsp.index.wire import Limits
 from monkeycode_lsp.symbols import extraction, imports
+from monkeycode_lsp.symbols.model import Symbol
 
 logger = logging.getLogger(__name__)
 
@@ -224,7 +226,11 @@ class Indexer:
         except Exception as exc:  # noqa: BLE001 - one odd file must not end the index
             logger.warning("A file could not be understood (%s).", type(exc).__name__)
             return entry
-        return msgspec.structs.replace(entry, symbols=defined, imports=imported)
+        return msgspec.structs.replace(
+            entry,
+            symbols=[_without_secrets(symbol) for symbol in defined],
+            imports=[found for found in imported if not shapes.find(found.module)],
+        )
 
     def _rest(self) -> None:
         if time.monotonic() - self._since < _STRETCH_S:
@@ -243,6 +249,21 @@ def _empty(found: Found) -> Entry:
     """A file in which nothing is looked for."""
     language = languages.of(found.path)
     return Entry(found.path, found.size, found.mtime_ns, b"", language, languages.group(language), found.level)
+
+
+def _without_secrets(symbol: Symbol) -> Symbol:
+    """What is kept on the disk holds no secret, and no placeholder either: those are a session's own."""
+    text, header = _elided(symbol.text), _elided(symbol.header)
+    return symbol if (text, header) == (symbol.text, symbol.header) else msgspec.structs.replace(symbol, text=text, header=header)
+
+
+def _elided(text: str) -> str:
+    pieces: list[str] = []
+    end = 0
+    for first, last in shapes.find(text):
+        pieces.append(text[end:first])
+        end = last
+    return "...".join([*pieces, text[end:]])
 
 
 def _names(folder: Path) -> list[str]:

@@ -18,6 +18,7 @@ FOLDER = "index"
 """Below the user's cache folder: a database for each workspace."""
 _NAME = re.compile(r"[0-9a-f]{24}")
 _PATIENCE_S = 0.5
+_TEXT = tuple(ending for ending in care.ENDINGS if ending != ".lock")
 
 
 class Kept(msgspec.Struct, frozen=True):
@@ -42,14 +43,17 @@ class Cleared(msgspec.Struct, frozen=True):
 
 def look(database: Path) -> Kept | None:
     """What one database holds; None: it cannot be read, because it is damaged, being made, or of another version."""
-    with contextlib.suppress(sqlite3.Error, OSError, TypeError):  # the last: a value of a kind that we never put there
+    try:
         with contextlib.closing(sqlite3.connect(f"{database.absolute().as_uri()}?mode=ro", uri=True, timeout=_PATIENCE_S)) as db:
-            if db.execute("PRAGMA user_version").fetchone()[0] != store.VERSION:
-                return None
-            ((folder,),) = db.execute("SELECT value FROM about WHERE name = 'folder'").fetchall() or (("",),)
-            files, symbols = (db.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0] for table in ("files", "symbols"))  # noqa: S608 - ours
-            return Kept(str(folder), files, symbols)
-    return None
+            return _told(db) if db.execute("PRAGMA user_version").fetchone()[0] == store.VERSION else None
+    except (sqlite3.Error, OSError):
+        return None
+
+
+def _told(db: sqlite3.Connection) -> Kept:
+    (folder,) = db.execute("SELECT value FROM about WHERE name = 'folder'").fetchone() or ("",)
+    files, symbols = (db.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0] for table in ("files", "symbols"))  # noqa: S608 - ours
+    return Kept(str(folder), files, symbols)
 
 
 def n_bytes(database: Path) -> int:
@@ -58,10 +62,10 @@ def n_bytes(database: Path) -> int:
 
 
 def databases(folder: Path) -> list[Path]:
-    """The names of all that there are, also where only a part is left; empty where there is no such folder.  Raises `OSError`."""
+    """All that there are, also where only a part is left; empty where there is no such folder.  Raises `OSError`."""
     if not folder.is_dir():
         return []
-    names = {file.name.partition(".")[0] for file in folder.iterdir() if file.name.endswith(care.ENDINGS)}
+    names = {file.name.partition(".")[0] for file in folder.iterdir() if file.name.endswith(_TEXT)}
     return [folder / f"{name}.db" for name in sorted(names) if _NAME.fullmatch(name)]
 
 

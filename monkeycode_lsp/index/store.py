@@ -1,7 +1,7 @@
 """The database of one workspace as the process that fills it sees it.  Everything here blocks.
 
 Invariants: one process writes at a time (`lock.Lock`), and readers never wait for it (write-ahead log).  What is in it was read from files of
-the workspace, and may be thrown away at any time.  Nobody but this user can open it.
+the workspace, without what looks like a secret, and may be thrown away at any time.  Nobody but this user can open it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import msgspec
 
 from monkeycode_lsp.symbols.model import Import, Symbol
 
-VERSION = 2
+VERSION = 3
 """Of the tables and of what is put into them: another one is begun anew."""
 _LOCK_S = 2.0
 _MOST_SYMBOLS = 5_000

@@ -22,7 +22,6 @@ _MAX_COUNT = 1 << 24
 """More keys, tensors or dimensions than this are a broken file, not a model."""
 
 _MAX_DIMENSIONS = 4
-_CONTROL_TOKEN, _USER_DEFINED_TOKEN = 3, 4
 
 _FILE_TYPES = {
     0: "F32", 1: "F16", 2: "Q4_0", 3: "Q4_1", 7: "Q8_0", 8: "Q5_0", 9: "Q5_1", 10: "Q2_K", 11: "Q3_K_S", 12: "Q3_K_M",
@@ -66,7 +65,7 @@ class Header(msgspec.Struct, frozen=True):
     """Kind and pre-tokenizer: `gpt2/qwen2`."""
     fim: dict[str, int]
     """Ids of the insert tokens by role (prefix, suffix, middle, pad, repository, separator) as far as the file states
-    them.  Many files of models that can insert state none: look at `control_tokens` too."""
+    them.  Many files of models that can insert state none."""
     n_tensors: int
     bytes: int
     kind: str = ""
@@ -79,7 +78,7 @@ def read(path: Path) -> Header:
     """The header of `path`; a `ModelError` when it is not a whole GGUF file."""
     with _mapped(path) as data:
         cursor = _Cursor(data, path)
-        version, n_tensors, values, _ = cursor.metadata()
+        version, n_tensors, values = cursor.metadata()
         elements = cursor.tensors(n_tensors, values)
         size = len(data)
     architecture = str(values.get("general.architecture", ""))
@@ -99,24 +98,6 @@ def read(path: Path) -> Header:
         kind=str(values.get("general.type", "")),
         elements=elements,
     )
-
-
-def control_tokens(path: Path) -> dict[str, int]:
-    """Text → id of the vocabulary's control tokens and added tokens: this is where `<|fim_prefix|>` is found."""
-    with _mapped(path) as data:
-        cursor = _Cursor(data, path)
-        _, _, _, arrays = cursor.metadata()
-        texts, types = arrays.get("tokenizer.ggml.tokens"), arrays.get("tokenizer.ggml.token_type")
-        if texts is None or types is None or texts.kind != _STRING or _SIZES.get(types.kind) != _SIZES[_UINT32]:
-            return {}
-        kinds = struct.unpack_from(f"<{types.count}i", data, types.offset)
-        cursor.offset = texts.offset
-        tokens: dict[str, int] = {}
-        for token, kind in zip(range(texts.count), kinds, strict=False):
-            text = cursor.string()
-            if kind in {_CONTROL_TOKEN, _USER_DEFINED_TOKEN}:
-                tokens.setdefault(text.decode("utf-8", "replace"), token)
-        return tokens
 
 
 class _Mapped:
@@ -153,12 +134,6 @@ def _mapped(path: Path) -> _Mapped:
         raise ModelError(f"The model file {path} cannot be read: {exc.strerror or exc}.") from exc
 
 
-class _Array(msgspec.Struct, frozen=True):
-    kind: int
-    count: int
-    offset: int
-
-
 class _Cursor:
     """Walks the header.  The mutable state is `offset`; every read moves it on or raises `ModelError`."""
 
@@ -167,8 +142,8 @@ class _Cursor:
         self.path = path
         self.offset = 0
 
-    def metadata(self) -> tuple[int, int, dict[str, Scalar], dict[str, _Array]]:
-        """Version, number of tensors, single values, and where the arrays are.  Leaves the cursor at the tensors' table."""
+    def metadata(self) -> tuple[int, int, dict[str, Scalar]]:
+        """Version, number of tensors, and single values.  Leaves the cursor at the tensors' table."""
         if self.data[:4] != _MAGIC:
             raise ModelError(
                 f"{self.path} is not a GGUF model: it begins with {self.data[:4]!r}.",
@@ -182,15 +157,14 @@ class _Cursor:
             )
         n_tensors, n_values = self.count(), self.count()
         values: dict[str, Scalar] = {}
-        arrays: dict[str, _Array] = {}
         for _ in range(n_values):
             key = self.string().decode("utf-8", "replace")
             kind = self.number(_UINT32)
             if kind == _ARRAY:
-                arrays[key] = self.array()
+                self.skip_array()
             else:
                 values[key] = self.string().decode("utf-8", "replace") if kind == _STRING else self.scalar(kind)
-        return version, n_tensors, values, arrays
+        return version, n_tensors, values
 
     def tensors(self, n_tensors: int, values: dict[str, Scalar]) -> dict[str, int]:
         """Elements by type.  Refuses a file that ends before its last tensor begins."""
@@ -236,16 +210,14 @@ class _Cursor:
         self.skip(size)
         return self.data[start : start + size]
 
-    def array(self) -> _Array:
+    def skip_array(self) -> None:
         kind, count = self.number(_UINT32), self.count()
-        array = _Array(kind=kind, count=count, offset=self.offset)
         if kind == _STRING:
             self.skip_strings(count)
         elif kind in _SIZES:
             self.skip(_SIZES[kind] * count)
         else:
             raise ModelError(f"{self.path} has a damaged header: an array of type {kind}.", remedy="Pull the model again.")
-        return array
 
     def skip_strings(self, count: int) -> None:
         # A vocabulary has hundreds of thousands of strings: this loop is most of the time of a read.

@@ -35,10 +35,12 @@ class Figures(msgspec.Struct, frozen=True, rename="camel"):
     n_shown: int
     n_quiet: int
     """Where there was something, and it was better not to show it."""
+    n_sure: int
+    """Shown or kept quiet, and the model said how sure it was: no others can be kept quiet."""
     show_rate: float | None
     """Of all asks; None: there were none."""
     quiet_rate: float | None
-    """Of the asks for which there was something to show."""
+    """Of `n_sure`."""
     not_shown: dict[str, int]
     """Why nothing was shown, the commonest reason first."""
     n_suggestions: int
@@ -60,7 +62,7 @@ class Group(msgspec.Struct, frozen=True, rename="camel"):
     """The asks of one model in one language."""
 
     model: str
-    """Empty: none was asked, or it is not known which."""
+    """Empty: there was nothing of any model to judge."""
     language: str
     figures: Figures
 
@@ -95,6 +97,7 @@ def figures(outcomes: Iterable[Outcome]) -> Figures:
     ended = [ask for ask in asks if ask.kind not in _OVERTAKEN]
     shown = [ask for ask in ended if ask.kind is OutcomeKind.SHOWN]
     n_quiet = sum(ask.kind is OutcomeKind.QUIET for ask in ended)
+    n_sure = n_quiet + sum(ask.confidence is not None for ask in shown)
     reasons = Counter(_DETAIL.sub("", ask.reason) for ask in ended if ask.kind is not OutcomeKind.SHOWN)
     decided = [ask for ask in shown if ask.fate in _DECIDED]
     fates = Counter(ask.fate for ask in decided)
@@ -104,8 +107,9 @@ def figures(outcomes: Iterable[Outcome]) -> Figures:
         n_overtaken=len(asks) - len(ended),
         n_shown=len(shown),
         n_quiet=n_quiet,
+        n_sure=n_sure,
         show_rate=_rate(len(shown), len(ended)),
-        quiet_rate=_rate(n_quiet, len(shown) + n_quiet),
+        quiet_rate=_rate(n_quiet, n_sure),
         not_shown=dict(reasons.most_common(_MOST_REASONS)),
         n_suggestions=len(decided),
         fates=dict(fates.most_common()),

@@ -1,13 +1,14 @@
 """What the disk says about one file: its real name, and the ignore files of the folders above it.  Blocking.
 
-Counted are the folders from the top of the repository that holds the workspace, or from the workspace where there is no
-repository; for a file outside of both, all of them.
+Counted are the folders from the top of the repository that holds the workspace, or from the outermost folder of the workspace
+that holds the file where there is no repository; for a file outside of both, all of them.  What is no file of this machine
+is judged by the names in its URI: as the file of the workspace that they name, or as if it lay in each of its folders.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 from urllib.request import url2pathname
@@ -19,7 +20,8 @@ from monkeycode_lsp.context.policy import Policy, Verdict
 from monkeycode_lsp.privacy import ignore_files
 from monkeycode_lsp.privacy.ignore_files import Kept, Read
 
-_ON_DISK = frozenset({"file", "vscode-notebook-cell"})
+_CELL = "vscode-notebook-cell"
+_ON_DISK = frozenset({"file", _CELL})
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -40,7 +42,47 @@ def path_of(uri: str) -> Path | None:
         return None
     if parts.scheme not in _ON_DISK or not parts.path.startswith("/") or "\0" in unquote(parts.path):
         return None
-    return Path(url2pathname((f"//{parts.netloc}" if parts.netloc and os.name == "nt" else "") + parts.path))
+    return _path(parts.netloc, parts.path)
+
+
+def folder_of(uri: str) -> Path | None:
+    """The folder that a workspace is, or would be on this machine; None: it is none."""
+    try:
+        parts = urlsplit(uri)
+    except ValueError:
+        return None
+    return _path(parts.netloc, parts.path) if parts.path.startswith("/") and "\0" not in unquote(parts.path) else None
+
+
+def places(uri: str, folders: Sequence[Path]) -> list[Path]:
+    """Where a document is, or would be in the `folders` of the workspace; several if that is not certain.  Raises `ValueError`.
+
+    Some editors write `#` and `?` of a name as they are.
+    """
+    parts = urlsplit(uri)
+    path = parts.path
+    rest = uri.partition(":")[2].removeprefix(f"//{parts.netloc}")
+    whole = rest.rpartition("#")[0] or rest if parts.scheme == _CELL else rest
+    if "\0" in unquote(rest):
+        raise ValueError("no file has such a name")
+    written = dict.fromkeys((path, whole))
+    if parts.scheme in _ON_DISK and path.startswith("/"):
+        return [_path(parts.netloc, one) for one in written]
+    found: list[Path] = []
+    for one in (os.path.normpath("/" + unquote(one).lstrip("/")) for one in written):
+        inside = Path(one)
+        is_inside = any(inside.is_relative_to(folder) for folder in folders)
+        found += [inside] if is_inside else [folder / one.lstrip("/") for folder in folders]
+    return found
+
+
+def outermost(path: Path, folders: Iterable[Path]) -> Path | None:
+    """The folder of the workspace that holds the file and all others that do; None: it lies outside."""
+    return min((folder for folder in folders if path.is_relative_to(folder)), key=lambda folder: len(folder.parts), default=None)
+
+
+def _path(host: str, path: str) -> Path:
+    return Path(url2pathname((f"//{host}" if host and os.name == "nt" else "") + path))
 
 
 def look(path: Path, workspace: Path | None, names: Sequence[str], kept: Kept) -> Found:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -22,6 +22,7 @@ from monkeycode_lsp.context.ignores import Level
 from monkeycode_lsp.context.policy import ANYWHERE, Verdict, in_words
 from monkeycode_lsp.privacy import ignore_files, reading
 from monkeycode_lsp.privacy.ignore_files import Read
+from monkeycode_lsp.privacy.reading import Found
 
 FRESH_S = 2.0
 WITHIN_S = 0.25
@@ -46,12 +47,14 @@ class Rules:
         *,
         report: Callable[[str], None],
         secret_files: Sequence[str] = (),
+        folders: Callable[[], Iterable[str]] = tuple,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`names`: of the ignore files; `report` tells the user something once."""
+        """`names`: of the ignore files; `report` tells the user something once; `folders`: those of the workspace, by URI."""
         self._names = ignore_files.usable(names)
         self._secret_files = tuple(secret_files)
         self._report = report
+        self._folders = folders
         self._clock = clock
         self._known: OrderedDict[str, _Known] = OrderedDict()
         self._files: dict[Path, Read] = {}
@@ -61,8 +64,6 @@ class Rules:
 
     def known(self, uri: str) -> Verdict | None:
         """What is known of a document and fresh; None: `judge` has to look.  Costs nothing."""
-        if reading.path_of(uri) is None:
-            return ANYWHERE  # of another machine, or not saved: there is no ignore file that could name it
         known = self._known.get(uri)
         return known.verdict if known is not None and self._clock() - known.at <= FRESH_S else None
 
@@ -98,17 +99,17 @@ class Rules:
             looking.cancel()
 
     async def _look(self, uri: str, workspace: str) -> None:
-        path, top, n_changes = reading.path_of(uri), reading.path_of(workspace), self._n_changes
-        if path is None:
-            return
+        n_changes, found = self._n_changes, list[Found]()
+        folders = [folder for one in dict.fromkeys((workspace, *self._folders())) if (folder := reading.folder_of(one)) is not None]
         try:
-            found = await threads.run("ignore files", partial(reading.look, path, top, self._names, dict(self._files)))
-            verdict = found.verdict
-            if secrets.is_secret(found.real, self._secret_files):
-                verdict = _never("the name of the file that it is a link to says that it holds secrets")
+            places = reading.places(uri, folders)
+            if places:
+                found = await threads.run("ignore files", partial(_looked, places, folders, self._names, dict(self._files)))
+            verdict = _strictest(found)
+            if any(secrets.is_secret(one.real, self._secret_files) for one in found):
+                verdict = _never("the name of the file that it is, or is a link to, says that it holds secrets")
         except (OSError, ValueError):
-            verdict = _never("its folder cannot be read")
-            found = None
+            verdict = _never("its name or its folder cannot be read")
         if n_changes != self._n_changes:
             return
         self._looking.pop(uri, None)
@@ -116,11 +117,11 @@ class Rules:
         self._known.move_to_end(uri)
         while len(self._known) > _MOST:
             self._known.popitem(last=False)
-        if found is not None:
+        for one in found:
             if len(self._files) > _MOST:
                 self._files.clear()
-            self._files.update(found.files)
-            self._tell(found.files)
+            self._files.update(one.files)
+            self._tell(one.files)
 
     def _tell(self, files: dict[Path, Read]) -> None:
         for path, file in ((path, read.file) for path, read in files.items()):
@@ -129,6 +130,16 @@ class Rules:
             elif self._told.get(path) != file.fault.why:
                 self._told[path] = file.fault.why
                 self._report(f"{in_words(file)[:1].upper()}{in_words(file)[1:]}. Until that is mended, nothing below its folder is served.")
+
+
+def _looked(places: Iterable[Path], folders: Sequence[Path], names: Sequence[str], kept: dict[Path, Read]) -> list[Found]:
+    return [reading.look(place, reading.outermost(place, folders), names, kept) for place in places]
+
+
+def _strictest(found: Sequence[Found]) -> Verdict:
+    """Of all places where a document may be."""
+    verdict = max((one.verdict for one in found), key=lambda verdict: verdict.level, default=ANYWHERE)
+    return msgspec.structs.replace(verdict, is_quoted=all(one.verdict.is_quoted for one in found))
 
 
 def _never(why: str) -> Verdict:

@@ -7,6 +7,7 @@ knows how far the gap reaches: a likely end is kept in mind, and counts if the m
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 import msgspec
 
@@ -23,6 +24,8 @@ _MOST_APART = 3
 """More blank lines than any style puts between two definitions."""
 
 
+_MOST_HEAD = 20
+"""Lines of a statement that opens a block."""
 _STEP_OUTSIDE = 2
 """Lines outside everything, where what follows is inside of something, try the patience sooner."""
 _MOST_SCANNED = MOST_LINES * (_MOST_APART + 1)
@@ -39,6 +42,8 @@ class _Gap(msgspec.Struct, frozen=True):
     """Whether the block was opened on the cursor's line."""
     is_inside: bool
     """Whether the very next line stands inside of something."""
+    may_be_flat: bool = False
+    """Whether what was opened has an end of its own, so that its lines need not stand deeper: `namespace x {`."""
 
 
 def end(text: str, window: Window, plan: Plan, *, is_broken_off: bool) -> Stop | None:
@@ -55,8 +60,10 @@ def end(text: str, window: Window, plan: Plan, *, is_broken_off: bool) -> Stop |
                 return likely or Stop(kept, "blank lines")
             continue
         columns = n_columns(line.text if index else window.line_before + line.text)
-        if least is None:
+        if least is None or (not n and gap.may_be_flat and columns == least - 1 and not _CLOSES.match(line.text.lstrip())):
             least = columns
+        elif line.is_whole and gap.may_be_flat and least != gap.least and _closes_more(text[: line.end], window.language):
+            return Stop(line.end, "the end of the block")
         elif 0 < index <= len(depths) and not depths[index - 1]:
             found = _left(line, columns, gap, least=least, n_blank=n_blank, kept=kept)
             if found is not None and (gap.has_opened or not plan.patience):
@@ -97,11 +104,27 @@ def _gap(window: Window) -> _Gap:
     # What follows, if anything, may stand apart: column 0 begins something new.
     is_apart = not below or (n_columns(below[0]) == 0 and not window.suffix.startswith("\n" + below[0]))
     return _Gap(
-        least=n_columns(window.line_before) + has_opened if has_begun else None,
+        least=_head_columns(window.prefix, window.language) + has_opened if has_begun else None,
         floor=1 if is_apart else n_columns(below[0]),
         has_opened=has_opened,
         is_inside=bool(below) and n_columns(below[0]) > 1 and window.suffix.startswith("\n" + below[0]),
+        may_be_flat=has_opened and window.line_before.rstrip().endswith("{"),
     )
+
+
+@lru_cache(maxsize=8)
+def _head_columns(prefix: str, language: str) -> int:
+    """Where the statement begins that the prefix ends in: lines that go on with it may stand deeper than its block."""
+    above = prefix.split("\n")[-_MOST_HEAD:]
+    at = len(above) - 1
+    while at and (above[at - 1].endswith("\\") or brackets.balance("\n".join(above[at:]), language).extra):
+        at -= 1
+    return n_columns(above[at])
+
+
+def _closes_more(text: str, language: str) -> bool:
+    """Whether `text` closes more braces than it opens."""
+    return "}" in text and bool(brackets.balance(text, language).extra)
 
 
 def _left(line: Line, columns: int, gap: _Gap, *, least: int, n_blank: int, kept: int) -> Stop | None:

@@ -39,7 +39,7 @@ def _find(text: str, window: Window, plan: Plan, *, is_broken_off: bool) -> Stop
         for at, reason in (
             (leak, "a control token"),
             (end, _FENCE),
-            (_moved(repetition.start(body), start), _REPETITION),
+            (_moved(repetition.start(body, window), start), _REPETITION),
             (_moved(_following(body, window, is_broken_off=is_broken_off), start), "the lines that follow"),
             (_moved(brackets.extra_closer(body, window, whole=False), start), "a closing bracket that is already there"),
         )

@@ -93,8 +93,11 @@ def test_try_without_a_terminal_prints_plain_lines(home):
 
 
 def test_try_leaves_no_outcomes_of_its_own(home):
-    monkeycode(home, "try", *SCRIPTED)
-    assert "No editor has asked yet" in monkeycode(home, "why").stdout
+    done = monkeycode(home, "try", *SCRIPTED, "--setting", "scripted.delayMs=1200")  # servers write them down after a second
+    assert done.stdout.count(">>hello(world)<<") == 3
+    for command in ("why", "stats"):
+        assert "No editor has asked yet" in monkeycode(home, command).stdout
+    assert not list((home / "state").glob("**/*"))
 
 
 def test_try_without_any_suggestion_fails_with_one_sentence(home):

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from monkeycode_lsp import candidates
+from monkeycode_lsp.context.surroundings import Surroundings
 from monkeycode_lsp.domain import OutcomeKind, Suggestion
 from monkeycode_lsp.engines.scripted import Answer
 from monkeycode_lsp.generation import Request
@@ -109,3 +110,32 @@ async def test_when_the_likeliest_fails_the_failure_is_told():
     assert await pipeline("c = ‸\n", invoked=True) == []
     assert pipeline.last.kind is OutcomeKind.FAILED
     assert len(pipeline.reports) == 1
+
+
+async def test_what_broke_off_is_not_offered():
+    answers = [Answer(chunks=("a + b",)), *[Answer(chunks=("a - ",), fault="break")] * 5]
+    pipeline = Pipeline(answers, completion={"candidates": 3})
+    assert [suggestion.text for suggestion in await pipeline("c = ‸\n", invoked=True)] == ["a + b"]
+
+
+@pytest.mark.parametrize(("temperature", "drawn_at"), [(0.2, candidates.LEAST_TEMPERATURE), (1.3, 1.3)])
+async def test_the_users_own_temperature_counts_where_it_is_higher(temperature, drawn_at):
+    pipeline = Pipeline([Answer(chunks=("a + b",))], completion={"candidates": 3, "temperature": temperature})
+    await pipeline("c = ‸\n", invoked=True)
+    first, *others = (prompt.sampling.temperature for prompt in pipeline.engine.prompts)
+    assert first == temperature
+    assert set(others) == {drawn_at}
+
+
+async def test_what_differs_in_white_space_only_is_no_choice():
+    pipeline = choosing(("a + b", -0.1), ("a+b", -0.3), ("a  +  b", -0.2), ("a+ b", -0.1))
+    assert [suggestion.text for suggestion in await pipeline("c = ‸\n", invoked=True)] == ["a + b"]
+
+
+def test_parse_errors_are_those_of_the_whole_document():
+    window = at("‸\n")
+    around = Surroundings(before='x = """\n', after='"""\n')
+    text, other = Suggestion("f(a", confidence=-0.1), Suggestion("f(a)", confidence=-2.0)
+    for known, first in ((around, text), (Surroundings(), other)):
+        request = Request(None, window, plan(window, "auto"), known)
+        assert candidates.ranked([text], [other], request, 1) == [first]

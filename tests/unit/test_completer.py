@@ -28,7 +28,9 @@ async def until(condition):
 
 
 class Pipeline:
-    def __init__(self, answers=("return a + b",), engine=None, read_s=2.0, on_battery=lambda: False, rules=None, **settings):
+    def __init__(
+        self, answers=("return a + b",), engine=None, read_s=2.0, on_battery=lambda: False, rules=None, gathering=None, tiers=(), **settings
+    ):
         tree = {"debounce": {"mode": "off"}} | settings
         self.engine = engine or ScriptedEngine(list(answers))
         self.outcomes = Outcomes()
@@ -38,10 +40,11 @@ class Pipeline:
         self.completer = Completer(
             settings=decoded,
             engine=self.engine,
-            recall=Recall(Memory(most_bytes=1 << 20, ttl_s=300), showings=decoded.cache.showings),
+            recall=Recall(Memory(most_bytes=1 << 20, ttl_s=300), tiers=tiers, showings=decoded.cache.showings, identify="team/{}".format),
             turn=Turn(),
             outcomes=self.outcomes,
             report=self.reports.append,
+            gathering=gathering,
             rules=rules,
             read_s=read_s,
             on_battery=on_battery,

@@ -346,3 +346,15 @@ async def test_an_error_of_ours_in_a_followed_generation_is_told_as_one():
     assert await pipeline("a = ‸") == []
     assert (pipeline.last.kind, "error of ours" in pipeline.last.reason) == (OutcomeKind.FAILED, True)
     await asyncio.wait({first})
+
+
+@on_virtual_time
+async def test_what_was_cleaned_to_nothing_is_not_asked_for_again_at_the_same_place():
+    pipeline = Pipeline([Answer(chunks=("", "<|fim_middle|>"), first_delay_ms=100, delay_ms=100), "return a"])
+    older = asyncio.create_task(pipeline(DEF))
+    await asyncio.sleep(0.05)
+    assert await pipeline(DEF) == []
+    with pytest.raises(SupersededError):
+        await older
+    assert pipeline.last.kind is OutcomeKind.EMPTY
+    assert len(pipeline.engine.prompts) == 1

@@ -70,6 +70,7 @@ def test_other_schemes_are_not_served(scheme):
 
 def test_a_language_and_a_glob_can_be_switched_off():
     assert gate(disabledLanguages=["markdown"]).refuses(ask("a‸", language="markdown"))
+    assert gate(disabledLanguages=["cs"]).refuses(ask("a‸", language="csharp"))
     assert gate(disabledGlobs=["**/*.md"]).refuses(ask("a‸", uri="file:///w/docs/a.md"))
     assert gate(disabledGlobs=["docs/"]).refuses(ask("a‸", uri="file:///w/docs/a.py"))
     assert not gate(disabledGlobs=["**/*.md"]).refuses(ask("a‸", uri="file:///w/docs/a.py"))

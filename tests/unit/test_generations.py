@@ -9,8 +9,8 @@ import pytest
 
 from monkeycode_lsp import prompt, stops
 from monkeycode_lsp.domain import Scope
-from monkeycode_lsp.generation import Request
 from monkeycode_lsp.engines.scripted import Answer, ScriptedEngine
+from monkeycode_lsp.generation import Request
 from monkeycode_lsp.generations import GRACE_S, MOST_RUNNING, Generations
 from monkeycode_lsp.recall.table import Table
 from tests.unit.places import at

@@ -139,3 +139,13 @@ async def test_redaction_can_be_switched_off_and_counts_as_another_setting():
     request = await request_for(shaping(privacy={"redactSecrets": False}), KEYED)
     assert SECRET in request.prompt.prefix
     assert shaping(privacy={"redactSecrets": False}).fingerprint != shaping().fingerprint
+
+
+@pytest.mark.parametrize(("family", "is_kept"), [("qwen2.5-coder", False), ("codestral", True)])
+async def test_only_where_the_suffix_is_read_first_the_one_that_the_engine_knows_stands_for_the_true_one(family, is_kept):
+    shaped, model = shaping(), await ScriptedEngine([], family=family).ready()
+    below = "\n" + "".join(f"total_{n} = compute(first, second)\n" for n in range(40))
+    for suffix in (below, below.replace("total_30", "amount")):
+        prompt = shaped.request("file:///w/app.py", at(f"x = ‸{suffix}"), model).prompt
+    assert any("total_30" in segment.text for segment in prompt.segments) is is_kept
+    assert any("amount" in segment.text for segment in prompt.segments) is not is_kept

@@ -295,3 +295,22 @@ def test_a_comment_may_ask_for_code_and_may_go_on() -> None:
 )
 def test_who_loses_the_thread_did_so_where_the_block_likely_ended(document: str, answer: str, expected: str) -> None:
     assert kept(answer, document) == expected
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ("\n    b = 1\nelse:\n    b = 2\nprint(b)\n", "\n    b = 1\nelse:\n    b = 2"),
+        ("\n        b = 1\n\nelse:\n    b = 2\nprint(b)\n", "\n        b = 1"),
+    ],
+)
+def test_a_branch_goes_on_with_the_block_only_if_no_blank_line_stands_before_it(answer: str, expected: str) -> None:
+    assert kept(answer, "if a:‸\n") == expected
+
+
+def test_lines_outside_of_everything_try_the_patience_twice_where_what_follows_is_inside() -> None:
+    said = "a = 1\n    b = 2\nprint(a)\n" + "".join(f"    x{n} = {n}\n" for n in range(9))
+    inside, outside = "class C:\n    def f(self):\n        ‸\n        return a\n", "class C:\n    def f(self):\n        ‸\n"
+    plan = msgspec.structs.replace(SEVERAL, patience=1)
+    assert len(kept("d = 1\nprint(d)\n" + RUN_ON, inside, plan=plan)) <= len(kept("d = 1\nprint(d)\n" + RUN_ON, outside, plan=plan))
+    assert said

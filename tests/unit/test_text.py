@@ -113,3 +113,18 @@ def test_the_prevailing_line_end(text, eol):
 def test_a_position_far_outside_is_the_end():
     document = Document("file:///a", "x", 0, "abc", Encoding.UTF16)
     assert document.locate(4294967295, 0) == document.locate(7, 0) == document.locate(0, 99) == (0, 3)
+
+
+@pytest.mark.parametrize("encoding", list(Encoding))
+def test_columns_of_an_endless_line_are_those_of_its_pieces(encoding):
+    line = "a😀字" * 5_000
+    for column in (0, 1, 4_095, 4_096, 4_097, 9_999, len(line)):
+        units = column_to_units(line, column, encoding)
+        assert units_to_column(line + "\n", units, encoding) == column
+
+
+def test_a_letter_in_an_endless_line_leaves_the_other_lines_alone():
+    document = Document("file:///a", "python", 1, "x\r\n" + "a" * 10_000 + "\n\0", Encoding.UTF16)
+    document.apply(Change("\0", (1, 5_000), (1, 5_001)))
+    assert list(document.lines) == ["x\r\n", "a" * 5_000 + "\0" + "a" * 4_999 + "\n", "\0"]
+    assert (document.n_chars, document.n_nuls) == (10_005, 2)

@@ -202,11 +202,41 @@ def test_half_a_usage_says_nothing(usage):
     assert counts.at(MODEL, "python").part("word") == tokens.estimate("word", tokens.rates("python"))
 
 
-def test_usage_corrects_the_estimate_of_its_model():
+@pytest.mark.parametrize("usage", [lambda n: Usage(reused=n - 100, read=100), lambda n: Usage(read=n, whole=n)])
+def test_usage_corrects_the_estimate_of_its_model(usage):
     counts = TokenCounts(Dumb())
     before = counts.at(MODEL, "python").part("word word")
     n_tokens = round(2 * tokens.estimate(CODE, tokens.rates("python")))
     prompt = Prompt((Control("<pre>"), Plain(CODE)), CODE, "", model="m1")
     for _ in range(20):
-        counts.learn("python", prompt, Usage(reused=n_tokens - 100, read=100))
+        counts.learn("python", prompt, usage(n_tokens))
     assert counts.at(MODEL, "python").part("word word") == pytest.approx(2 * before, rel=0.12)
+
+
+async def test_lines_are_counted_by_whoever_answers():
+    class Pair:
+        def __init__(self):
+            self.engines = {"m1": Engine(), "m2": Dumb()}
+
+        def answering(self, model):
+            return self.engines[model]
+
+    pair = Pair()
+    pair.engines["m1"].may.set()
+    counts = TokenCounts(pair)
+    for _ in range(2):
+        counts.at(Model("n", None, "m2"), "python").line("x\n")
+        counts.count_soon()
+        assert counts._task is None or counts._task.done()
+        counts.at(MODEL, "python").line("x\n")
+        counts.count_soon()
+        await counts._task
+        assert counts.at(MODEL, "python").line("x\n") == 200
+
+
+def test_the_first_prompt_says_more_than_a_later_one():
+    start = tokens.rates("python").piece
+    assert asked(Calibration(), CODE, 1.5).piece == pytest.approx(1.3 * start, rel=0.03)
+    known = Calibration()
+    asked(known, CODE, 1.5, times=30)
+    assert asked(known, CODE, 1.0).piece > 1.35 * start

@@ -14,8 +14,6 @@ import msgspec
 
 from monkeycode_lsp.errors import MonkeyCodeError
 
-N_SINGLE = 1_033
-"""Single lines of all problems together, as published."""
 LINES = range(2, 7)
 """How many lines the tasks with several take out."""
 _SEED = 20_211_130

@@ -17,6 +17,8 @@ WITH, WITHOUT = "with snippets", "without, larger window"
 GAIN_POINTS = 5.0
 """Of exact match, that snippets should bring."""
 _HUNDRED = 100.0
+FEWEST = 50
+"""Tasks of a part; below, a rate says little."""
 
 
 class Said(msgspec.Struct, frozen=True):
@@ -92,6 +94,11 @@ class Report(msgspec.Struct, frozen=True, rename="camel"):
         """Goals that were not reached."""
         return sum(figure.ok is False for part in self.parts for figure in part.figures)
 
+    @property
+    def n_open(self) -> int:
+        """Goals that so few tasks do not judge."""
+        return sum(figure.ok is None and figure.goal is not None for part in self.parts for figure in part.figures)
+
 
 def said(text: str, gold: str, *, passed: bool | None = None) -> Said:
     """With what it is worth."""
@@ -145,6 +152,19 @@ def _between(name: str, differences: Sequence[float]) -> Iterator[Figure]:
     found = chance.bootstrap(differences)
     yield Figure(f"   {name}, 95 % of the time at least", _HUNDRED * found.low, "points")
     yield Figure(f"   {name}, and at most", _HUNDRED * found.high, "points")
+
+
+def judged(figures: Sequence[Figure], n: int) -> tuple[Figure, ...]:
+    """Of `n` tasks: too few of them give no verdict on what is a matter of numbers."""
+    return tuple(
+        msgspec.structs.replace(figure, ok=None) if n < FEWEST and figure.goal is not None and _is_rate(figure) else figure
+        for figure in figures
+    )
+
+
+def _is_rate(figure: Figure) -> bool:
+    """And nothing that must never happen."""
+    return bool(figure.unit) and not (figure.bound == "most" and figure.goal == 0)
 
 
 def shown(tasks: Sequence[Done]) -> tuple[Figure, ...]:

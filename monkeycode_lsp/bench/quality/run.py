@@ -17,7 +17,7 @@ from monkeycode_lsp.bench.quality.answers import Answer, Remembering
 from monkeycode_lsp.bench.quality.infilling import Problem, Task
 from monkeycode_lsp.bench.quality.ledger import Ledger
 from monkeycode_lsp.bench.quality.progress import Progress
-from monkeycode_lsp.bench.quality.report import Done, Part, Report, across, examples, filled, way
+from monkeycode_lsp.bench.quality.report import FEWEST, Done, Part, Report, across, examples, filled, judged, way
 from monkeycode_lsp.bench.quality.verdicts import Verdicts
 from monkeycode_lsp.engines.local.native import NativeEngine
 
@@ -56,7 +56,8 @@ async def run(model: Path | None, plan: Plan, *, settings: config.Config, say: C
     name = ""
     with own_home():
         if "gold" in plan.parts:
-            parts.append(await gold.run(problems, settings=settings, limit=plan.limit, say=progress))
+            part = await gold.run(problems, settings=settings, limit=plan.limit, say=progress)
+            parts.append(msgspec.structs.replace(part, figures=judged(part.figures, plan.limit or FEWEST)))
         if model is not None and set(plan.parts) - set(WITHOUT_MODEL):
             async with _engine(settings.local, model, folder) as engine:
                 name = (await engine.ready()).name
@@ -105,7 +106,7 @@ async def _filled(
 
 
 def _part(name: str, about: str, done: Sequence[Done], figures: tuple[Figure, ...]) -> Part:
-    return Part(name, about, {one: way(done, one) for one in done[0].said}, figures, examples(done, _EXAMPLES))
+    return Part(name, about, {one: way(done, one) for one in done[0].said}, judged(figures, len(done)), examples(done, _EXAMPLES))
 
 
 async def _gold_passes(tasks: Sequence[Task], verdicts: Verdicts) -> int:

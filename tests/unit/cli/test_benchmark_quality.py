@@ -11,7 +11,7 @@ from rich.console import Console
 
 from monkeycode_lsp.bench.engine_report import Figure, above, at_most
 from monkeycode_lsp.bench.quality.chance import Interval
-from monkeycode_lsp.bench.quality.report import RAW, Example, Part, Report, Way
+from monkeycode_lsp.bench.quality.report import RAW, Example, Part, Report, Way, judged
 from monkeycode_lsp.cli import benchmark_quality
 
 
@@ -42,6 +42,14 @@ def test_ways_and_figures_have_a_line_each_and_what_was_missed_is_counted():
     assert "infilling changed 0.0% ≤ 1.0% ok" in lines
     assert "infilling, tasks worth a look: 1. --details shows them." in lines
     assert lines[-1] == "1 goal is missed."
+
+
+def test_goals_that_so_few_tasks_do_not_judge_are_neither_met_nor_missed():
+    some = Part("gold", "", figures=judged((at_most("changed", 0.5, 0.01, "share"), at_most("parse errors", 0.0, 0.0)), 49))
+    lines = shown(Report("", (some,)))
+    assert "gold changed 50.0% ≤ 1.0% too few tasks to judge" in lines
+    assert "gold parse errors 0 ≤ 0 ok" in lines
+    assert lines[-1] == "No goal is missed. 1 is not judged: too few tasks."
 
 
 def test_details_show_the_answers_literally():

@@ -14,11 +14,13 @@ from contextlib import closing
 import pytest
 
 from monkeycode_lsp import config
-from monkeycode_lsp.cli import cache, stored
+from monkeycode_lsp.cli import cache, indexes, stored
+from monkeycode_lsp.index.lock import Lock
 from monkeycode_lsp.recall import disk, disk_care
 from monkeycode_lsp.recall.disk_store import DAMAGED, FILE
 from tests import redis_server, servers
 from tests.redis_server import RedisServer
+from tests.unit.index.workspaces import indexed
 from tests.unit.recall.disks import sql, window
 
 needs_owners = pytest.mark.skipif(sys.platform == "win32", reason="a user's folders are private on Windows")
@@ -429,6 +431,50 @@ def test_on_a_terminal_it_asks_first(home, folder, answer, left):
 
 def test_json_does_not_go_with_clear(run):
     assert run("cache", "--json", "clear", "--yes").exit_code == 2
+
+
+# The index of workspaces
+
+
+async def test_what_the_index_takes_is_told(run, tmp_path):
+    assert rows(await asyncio.to_thread(run, "cache"))["index"] == "nothing"
+    database = await indexed(tmp_path / "w", indexes.folder(), {"a.py": "def secret():\n    pass\n"})
+    found = rows(await asyncio.to_thread(run, "cache"))["index"].replace("\n", "")
+    assert found.startswith("1 workspace, ")
+    assert found.endswith(str(database.parent))
+    told = json.loads((await asyncio.to_thread(run, "cache", "--json")).stdout)["index"]
+    assert told["workspaces"] == 1
+    assert told["bytes"] >= database.stat().st_size
+
+
+async def test_clear_takes_the_index_too(run, tmp_path, folder):
+    database = await indexed(tmp_path / "w", indexes.folder(), {"a.py": "def secret():\n    pass\n"})
+    assert (await asyncio.to_thread(run, "cache", "clear")).exit_code == 1  # nobody is here to agree
+    assert database.exists()
+    done = await asyncio.to_thread(run, "cache", "clear", "--yes")
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert done.stdout.startswith("Removed the index of 1 workspace; ")
+    assert list(database.parent.iterdir()) == []
+    assert "Nothing is kept in" in (await asyncio.to_thread(run, "cache", "clear", "--yes")).stdout
+
+
+async def test_clear_leaves_the_index_that_an_editor_has_open_and_says_so(run, tmp_path, folder):
+    await filled(folder)
+    database = await indexed(tmp_path / "w", indexes.folder(), {"a.py": "def secret():\n    pass\n"})
+    lock = Lock(database.with_suffix(".lock"))
+    try:
+        assert lock.is_free()
+        done = await asyncio.to_thread(run, "cache", "clear", "--yes")
+    finally:
+        lock.release()
+    assert "Removed 3 suggestions; " in done.stdout
+    assert "Left the index of 1 workspace that editors have open: close them, and run this again." in done.stdout
+    assert database.exists()
+
+
+def test_an_index_that_is_off_says_by_which_setting(run, user_settings):
+    user_settings("[context]\nindex = false\n")
+    assert rows(run("cache"))["index"] == "nothing; off: `context.index` is false"
 
 
 # Words

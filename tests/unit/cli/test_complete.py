@@ -7,8 +7,10 @@ import json
 
 import pytest
 
+from monkeycode_lsp.cli import indexes
 from tests.fakes import chat
 from tests.servers import CompletionServer, reply
+from tests.unit.index.workspaces import indexed
 
 CODE = "def add(a, b):\n    return \n"
 
@@ -155,3 +157,47 @@ async def test_a_notice_and_a_failure_are_each_said_once(run, file):
     done = await asyncio.to_thread(run, "complete", f"{file}:2:12", "--url", "http://127.0.0.1:9", "--api-key-env", "NO_SUCH_KEY")
     assert done.exit_code == 1
     assert done.stderr.count("NO_SUCH_KEY") == done.stderr.count("127.0.0.1:9") == 1
+
+
+# What other files say
+
+OTHER = "class Basket:\n    def total_of_all(self):\n        return sum(self.prices)\n"
+USER = "from shop.basket import Basket\n\n\ndef pay(basket: Basket):\n    return \n"
+
+
+async def asked_in(run, folder, *options):
+    """What the model saw."""
+    async with CompletionServer(reply("basket.total_of_all()")) as server:
+        where = ("--url", server.url, "--model", "qwen2.5-coder", "--setting", "remote.retries=0", *options)
+        done = await asyncio.to_thread(run, "complete", f"{folder / 'app.py'}:5", *where)
+        assert done.exit_code == 0, done.stderr
+        return server.requests[-1].json["prompt"]
+
+
+async def test_definitions_come_from_the_index_that_an_editor_has_made(run, tmp_path):
+    top = tmp_path / "w"
+    database = await indexed(top, indexes.folder(), {"pyproject.toml": "", "shop/basket.py": OTHER, "app.py": USER})
+    held = database.stat()
+    assert "total_of_all" in await asked_in(run, top)
+    assert "total_of_all" not in await asked_in(run, top, "--setting", "context.index=false")
+    assert "total_of_all" not in await asked_in(run, top, "--setting", "context.budgetMs=0")
+    assert database.stat().st_mtime_ns == held.st_mtime_ns
+
+
+async def test_what_no_model_may_see_does_not_come_from_it(run, tmp_path):
+    top = tmp_path / "w"
+    await indexed(top, indexes.folder(), {"pyproject.toml": "", "shop/basket.py": OTHER, "app.py": USER})
+    (top / ".monkeycodeignore").write_text("shop/\n", encoding="utf-8")
+    assert "total_of_all" not in await asked_in(run, top)
+
+
+async def test_without_an_index_none_is_made_and_a_damaged_one_is_none(run, tmp_path):
+    top = tmp_path / "w"
+    (top / "shop").mkdir(parents=True)
+    for file, text in {"pyproject.toml": "", "shop/basket.py": OTHER, "app.py": USER}.items():
+        (top / file).write_text(text, encoding="utf-8")
+    assert "total_of_all" not in await asked_in(run, top)
+    assert not indexes.folder().exists()
+    indexes.folder().mkdir(parents=True)
+    indexes.database(top).write_bytes(b"no database, and longer than the header of one" * 10)
+    assert "total_of_all" not in await asked_in(run, top)

@@ -11,7 +11,8 @@ import pytest
 from rich.console import Console
 
 from monkeycode_lsp import config
-from monkeycode_lsp.cli import checks, doctor
+from monkeycode_lsp.cli import checks, context_checks, doctor, indexes
+from monkeycode_lsp.cli.endpoint_report import EndpointReport
 from monkeycode_lsp.cli.finding import Finding, State
 from monkeycode_lsp.cli.runtimes import Runtime
 from monkeycode_lsp.cli.tuning import in_words
@@ -19,8 +20,10 @@ from monkeycode_lsp.engines.local import abilities
 from monkeycode_lsp.engines.local.measure import Speed
 from monkeycode_lsp.models import catalogue
 from monkeycode_lsp.models.hardware import Compiler, Gpu, Hardware
+from monkeycode_lsp.syntax import grammars
 from tests import servers
 from tests.unit.engines.remote import model_server
+from tests.unit.index.workspaces import indexed
 from tests.unit.models import samples
 
 
@@ -243,3 +246,63 @@ def test_caches_that_are_off_are_no_warning(run, user_settings):
     found = findings(run("doctor", "--quick", "--json"))
     assert found["suggestions on disk"] == {"subject": "suggestions on disk", "state": "note", "found": "off: `cache.diskTtlSeconds` is 0"}
     assert found["team's cache"]["state"] == "note"
+
+
+# What makes suggestions good, and what no model sees
+
+
+def test_languages_without_a_grammar_are_told_with_what_installs_them(monkeypatch):
+    assert context_checks.check_grammars().state is State.OK
+    monkeypatch.setattr(grammars, "grammar", lambda language: object() if language in {"python", "go"} else None)
+    found = context_checks.check_grammars()
+    assert found.state is State.NOTE
+    assert found.found.startswith("for go, python; none for c, cpp, ")
+    assert "monkeycode-lsp[languages]" in found.remedy
+
+
+async def test_the_index_of_the_workspace_is_told(run, tmp_path):
+    top = tmp_path / "w"
+    top.mkdir()
+    (top / "go.mod").touch()
+    assert context_checks.check_index(config.Context(), top).found == f"none of {top} yet: it is made when an editor opens that folder"
+    database = await indexed(top, indexes.folder(), {"src/a.py": "def f():\n    pass\n", "b.py": "def g():\n    pass\n"})
+    found = context_checks.check_index(config.Context(), top / "src")
+    assert found.state is State.OK
+    assert found.found.startswith(f"of {top}: 2 files, 2 definitions, ")
+    assert found.found.endswith(str(database))
+    assert context_checks.check_index(config.Context(index=False), top).found == "off: `context.index` is false"
+    database.write_bytes(b"no database, and longer than the header of one" * 10)
+    assert context_checks.check_index(config.Context(), top).state is State.WARNING
+
+
+def test_ignore_files_are_told_and_one_that_is_not_understood_is_broken(run, tmp_path, monkeypatch):
+    (tmp_path / "w" / "src").mkdir(parents=True)
+    (tmp_path / "w" / ".git").mkdir()
+    monkeypatch.chdir(tmp_path / "w" / "src")
+    assert findings(run("doctor", "--quick", "--json"))["ignore files"]["state"] == "note"
+    (tmp_path / "w" / ".gitignore").write_text("build/\n", encoding="utf-8")
+    (tmp_path / "w" / ".monkeycodeignore").write_text("secrets/\n*.sql\n", encoding="utf-8")
+    found = findings(run("doctor", "--quick", "--json"))["ignore files"]
+    assert found["state"] == "ok"
+    assert f"{tmp_path / 'w' / '.gitignore'}: 1 pattern (not quoted" in found["found"]
+    assert f"{tmp_path / 'w' / '.monkeycodeignore'}: 2 patterns (no model" in found["found"]
+    (tmp_path / "w" / ".monkeycodeignore").write_text("[nobody]\nsecrets/\n", encoding="utf-8")
+    found = findings(run("doctor", "--quick", "--json"))["ignore files"]
+    assert found["state"] == "broken"
+    assert "line 1" in found["found"]
+    assert "nothing below its folder is served" in found["remedy"]
+
+
+def test_whether_the_engine_says_how_sure_it_is():
+    def silence(kind, runtime="", *apis, mode="auto"):
+        settings = config.Config(completion=config.Completion(silence=mode))
+        endpoints = [EndpointReport("one", answers=True, api=api) for api in apis]
+        found = context_checks.check_silence(kind, settings, runtime, endpoints)
+        return [(one.state, one.found.partition(":")[0]) for one in found]
+
+    assert silence("local", "native") == [(State.OK, "the compiled engine")]
+    assert silence("local", "managed") == [(State.NOTE, "the prebuilt engine")]
+    assert silence("local", "native", mode="off") == [(State.NOTE, "off")]
+    assert silence("remote", "native", "sglang", "vllm") == [(State.OK, "sglang and vllm (from 0.14 on)")]
+    assert silence("remote", "", "vllm", "ollama", "ollama") == [(State.NOTE, "ollama")]
+    assert silence("remote") == silence("local") == silence("scripted", "native") == []

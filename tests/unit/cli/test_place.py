@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 import pytest
 
-from monkeycode_lsp.cli import place
+from monkeycode_lsp.cli import indexes, place
 from monkeycode_lsp.cli.place import Place
 from monkeycode_lsp.errors import MonkeyCodeError
 
@@ -86,6 +86,18 @@ def test_the_workspace_is_the_nearest_project(tmp_path):
     (tmp_path / "p" / "src").mkdir(parents=True)
     (tmp_path / "p" / "go.mod").touch()
     assert place.workspace(tmp_path / "p" / "src" / "main.go") == tmp_path / "p"
+
+
+def test_of_nested_projects_the_one_that_an_editor_has_opened_is_the_workspace(tmp_path):
+    inner = tmp_path / "p" / "packages" / "a"
+    inner.mkdir(parents=True)
+    for file in (tmp_path / "p" / "package.json", inner / "package.json", tmp_path / "package.json"):
+        file.touch()
+    assert place.workspace(inner / "a.ts") == inner
+    for opened in (tmp_path, tmp_path / "p"):
+        indexes.database(opened).parent.mkdir(parents=True, exist_ok=True)
+        indexes.database(opened).touch()
+    assert place.workspace(inner / "a.ts") == tmp_path / "p"
 
 
 def test_settings_are_those_of_the_nearest_folder_that_has_some_or_is_a_repository(tmp_path):

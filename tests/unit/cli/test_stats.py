@@ -20,8 +20,16 @@ def worked(run):
     del run  # sets the home
     kept = Outcomes(folders.state() / FOLDER)
     rows = [
-        {"fate": "accepted", "n_shown": 10, "n_taken": 10, "kept": {"30": 1.0}, "model": "Qwen [small]", "language": "python"},
-        {"fate": "ignored", "n_shown": 10, "model": "Qwen [small]", "language": "python"},
+        {
+            "fate": "accepted",
+            "confidence": -0.1,
+            "n_shown": 10,
+            "n_taken": 10,
+            "kept": {"30": 1.0},
+            "model": "Qwen [small]",
+            "language": "python",
+        },
+        {"fate": "ignored", "confidence": -0.2, "n_shown": 10, "model": "Qwen [small]", "language": "python"},
         {"kind": OutcomeKind.QUIET, "reason": QUIET, "model": "Qwen [small]", "language": "go"},
         {"kind": OutcomeKind.SUPERSEDED, "reason": "A newer request took over."},
         {"kind": OutcomeKind.GATED, "reason": "The cursor stands inside a word.", "at": time.time() - 10 * 86_400, "language": "go"},
@@ -52,8 +60,8 @@ def test_the_rates_are_told(run, worked):
     assert told.startswith("4 asks since ")
     assert "and 1 that newer ones overtook" in told
     assert "shown, of all asks 50.0%" in lines
-    assert "kept quiet, of what there was to show 33.3%" in lines
-    assert "taken, of the suggestions whose fate is known 50.0%" in lines
+    assert "kept quiet, where the model said how sure it was 33.3%" in lines
+    assert "taken, of 2 suggestions whose fate is known 50.0%" in lines
     assert "taken, of their characters 50.0%" in lines
     assert "still there after 30 s, of what was taken 100.0%" in lines
     assert "The model was not sure enough. 1" in lines
@@ -76,3 +84,25 @@ def test_json_is_for_programs(run, worked):
         ("", ""),
         ("", "go"),
     }
+
+
+def test_what_is_not_known_is_a_dash_with_its_reason_and_never_an_empty_cell(run):
+    kept = Outcomes(folders.state() / FOLDER)
+    known = {"at": time.time(), "kind": OutcomeKind.SHOWN, "reason": "Shown.", "language": "python", "total_ms": 5.0, "stages_ms": {}}
+    kept.add(Outcome(id=1, model="mute", fate="open", **known))
+    kept.add(Outcome(id=2, **{**known, "kind": OutcomeKind.GATED, "reason": "The cursor stands inside a word."}))
+    kept.save()
+    told = run("stats").stdout
+    lines = {" ".join(line.split()) for line in told.splitlines()}
+    assert "taken not known yet of any: it is when you type on, or take one" in lines
+    assert "kept quiet, where the model said how sure it was \N{EN DASH}" in lines
+    assert "mute python 1 100.0% \N{EN DASH} \N{EN DASH} 5 5" in lines
+    assert "\N{EN DASH} python 1 0.0% \N{EN DASH} \N{EN DASH}" in lines
+    notes = told.replace("\n", " ")
+    assert "quiet \N{EN DASH}: the engine does not tell how sure the model is" in notes
+    assert "model \N{EN DASH}: it ended before there was a suggestion" in notes
+    assert "taken \N{EN DASH}: of none of them" in notes
+
+
+def test_where_all_is_known_there_are_no_notes(run, worked):
+    assert "engine does not tell" not in run("stats").stdout

@@ -13,8 +13,8 @@ def private(text, name=".monkeycodeignore"):
 
 
 def level(text, path):
-    rule = private(text).last_match(path)
-    return rule.level if rule is not None else None
+    standing = private(text).after({}, path)
+    return max(standing) if standing is not None else None
 
 
 def test_a_plain_file_means_never():
@@ -23,7 +23,7 @@ def test_a_plain_file_means_never():
     assert level("secret/\n*.sql\n", "a.py") is None
 
 
-def test_sections_say_how_far_and_the_last_match_decides():
+def test_sections_say_how_far_and_what_comes_last_takes_back():
     text = "a/\n\n[local]  # only here\nb/\n*.md\n[Anywhere]\nb/public/\n[never]\nb/public/x.md\n"
     assert [level(text, path) for path in ("a/x", "b/x", "b/public/y", "b/public/x.md", "c.md")] == [
         Level.NEVER, Level.LOCAL, Level.ANYWHERE, Level.NEVER, Level.LOCAL,
@@ -33,6 +33,16 @@ def test_sections_say_how_far_and_the_last_match_decides():
 def test_an_exception_lifts_a_pattern():
     assert level("secret/\n!secret/readme.md", "secret/readme.md") is Level.ANYWHERE
     assert level("secret/\n!secret/readme.md", "secret/other.md") is Level.NEVER
+
+
+@pytest.mark.parametrize("text", ["a.py\n[local]\n*.py", "[local]\n*.py\n[never]\na.py", "a.py\n[local]\n!a.py", "[never]\na.py\n[local]\n*.py\n!a.py"])
+def test_what_is_never_served_stays_so_whatever_is_said_of_this_machine(text):
+    assert level(text, "a.py") is Level.NEVER
+
+
+def test_an_exception_takes_back_what_its_own_section_says_and_the_last_section_everything():
+    text = "[local]\n*.py\n[never]\na.py\n!a.py\nb.py\n[anywhere]\nb.py"
+    assert [level(text, path) for path in ("a.py", "b.py", "c.py", "c.txt")] == [Level.LOCAL, Level.ANYWHERE, Level.LOCAL, None]
 
 
 @pytest.mark.parametrize("path", ["SECRET/A.PY", "Secret/a.py", "secret/A.py"])
@@ -97,5 +107,5 @@ def test_a_hostile_pattern_and_name_cost_no_time():
     file = private("\n".join(["*a*a*a*b"] * 50 + ["**/" * 40 + "x"]))
     began = time.perf_counter()
     for path in ("a" * 250, "a/" * 400 + "a", "a" * 60):
-        file.last_match(path)
+        file.after({}, path)
     assert time.perf_counter() - began < 5

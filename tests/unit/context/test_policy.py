@@ -30,9 +30,12 @@ def test_a_file_counts_below_its_own_folder_only():
     ]  # fmt: skip
 
 
-def test_a_file_further_down_decides_last():
-    found = policy(root="*.sql", a="[local]\nx.sql\n[anywhere]\ny.sql")
-    assert [found.judge(f"a/{name}.sql").level for name in "xyz"] == [Level.LOCAL, Level.ANYWHERE, Level.NEVER]
+def test_a_file_further_down_can_take_back_and_be_stricter_and_its_local_lifts_nothing():
+    found = policy(root="*.sql\n[local]\n*.md", a="!w.sql\nv.md\n[local]\nx.sql\n!u.md\n[anywhere]\ny.sql")
+    assert {name: found.judge(f"a/{name}").level for name in ("w.sql", "x.sql", "y.sql", "z.sql", "u.md", "v.md", "w.md")} == {
+        "w.sql": Level.ANYWHERE, "x.sql": Level.NEVER, "y.sql": Level.ANYWHERE, "z.sql": Level.NEVER,
+        "u.md": Level.ANYWHERE, "v.md": Level.NEVER, "w.md": Level.LOCAL,
+    }  # fmt: skip
 
 
 def test_a_file_cannot_lift_what_is_said_of_its_own_folder():

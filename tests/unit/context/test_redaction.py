@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monkeycode_lsp.context import shapes
-from monkeycode_lsp.context.redaction import Redactor, has_secret
+from monkeycode_lsp.context.redaction import Redactor, at_cursor, has_secret
 
 REDACTOR = Redactor(b"key of a session")
 RANDOM = "kV9mQ2xW7bN5tR8pL1cZ4fH6jG0sYqE3"
@@ -61,6 +61,34 @@ def test_a_placeholder_that_the_model_shortens_or_that_is_cut_off_is_restored_wh
     hidden = redaction.before.split('"')[1]
     assert redaction.restore(f'x = "{hidden[:17]}"\n', whole=True) == f'x = "{RANDOM}"\n'
     assert redaction.restore(f"x = {hidden[:20]}", whole=True) == f"x = {RANDOM}"
+
+
+def test_a_placeholder_that_the_model_ends_in_its_own_way_is_restored_and_nothing_of_it_is_left():
+    redaction = REDACTOR.redact(LINE, "")
+    hidden = redaction.before.split('"')[1]
+    assert redaction.restore(f'x = "{hidden[:17]}_oak_pine_quartz"\n', whole=True) == f'x = "{RANDOM}"\n'
+    assert redaction.restore(f'x = "{hidden}suffix"\n', whole=True) == f'x = "{RANDOM}suffix"\n'
+
+
+def test_words_of_the_filling_without_their_sign_are_never_seen():
+    redaction = REDACTOR.redact(LINE, "")
+    for said in ("amber_birch_cedar", "x_oak_pine", "hidden_qqqqqq_amber_birch"):
+        for n in range(len(said) + 1):
+            assert not any(word in redaction.restore(f'a = "{said[:n]}', whole=False) for word in ("amber", "oak", "hidden_qq"))
+        assert redaction.restore(f'a = "{said}"', whole=True).rstrip("x_") == 'a = "'
+    assert redaction.restore("amber + birch", whole=True) == "amber + birch"
+    assert REDACTOR.redact(LINE, "amber_birch = 1").restore("amber_birch", whole=True) == "amber_birch"
+
+
+def test_where_the_cursor_touches_a_secret_nothing_that_the_model_says_is_taken():
+    for before, after in [(LINE[:-2], LINE[-2:]), (LINE[:20], LINE[20:]), (LINE[:-2], "\n"), (f'connect(token="{RANDOM}', ', user="x")\n')]:
+        redaction = REDACTOR.redact(before, after)
+        assert (redaction.at_cursor, at_cursor(before, after)) == (True, True)
+        assert redaction.restore('birch_cedar"', whole=False) == redaction.restore('birch_cedar"', whole=True) == ""
+        assert RANDOM not in redaction.before + redaction.after
+    for before, after in [(LINE[:-1], "\n"), (LINE, ""), ("x = ", f"\n{LINE}"), ('token = "', '"\n'), (f'{LINE}x = "', '"\n')]:
+        assert (REDACTOR.redact(before, after).at_cursor, at_cursor(before, after)) == (False, False)
+    assert at_cursor(f'{LINE}connect("{RANDOM}', '")')  # nothing but the other line says so
 
 
 def test_of_a_stream_no_half_placeholder_is_seen_and_what_was_seen_stays():
@@ -137,5 +165,5 @@ def test_any_text_keeps_its_shape_and_can_be_restored(before, after, other):
     for text, shown in ((before, redaction.before), (after, redaction.after), (other, redaction.others[0])):
         assert [len(line) for line in shown.split("\n")] == [len(line) for line in text.split("\n")]
     short = any(last - first < 4 for text in (before + after, other) for first, last in shapes.find(text))
-    if not short and after == "":
+    if not short and after == "" and not redaction.at_cursor:
         assert redaction.restore(redaction.before, whole=True) == before

@@ -53,6 +53,25 @@ def test_the_first_choice_is_the_best_that_fits_the_most_stable_first() -> None:
     assert sum(map(snippets.cost, take(NONE, [LARGE, A, B, C, D]).snippets)) <= BUDGET
 
 
+def test_what_one_snippet_of_a_file_says_is_not_said_by_another() -> None:
+    shared = [f"shared_{n} = make_shared({n})" for n in range(4)]
+    rest = [f"other_{n} = make_other_thing({n}, {n})" for n in range(9)]
+    whole = Snippet("lib.py", "\n".join([*rest[:2], *shared, *rest[2:]]), kind="similar", score=1.0)
+    known = Snippet("lib.py", "\n".join(shared), kind="definition", score=1.0)
+    chosen = take(NONE, [known, whole], budget=800.0)
+    assert [one.text.split("\n") for one in chosen.snippets] == [shared, rest[2:]]
+    mostly = Snippet("lib.py", "\n".join([*shared[:2], rest[0], *shared[2:]]), kind="edit", score=1.0)
+    assert take(NONE, [known, mostly], budget=800.0).snippets == (known,)
+    elsewhere = msgspec.structs.replace(whole, path="more.py")
+    assert take(NONE, [known, elsewhere], budget=800.0).snippets == (known, elsewhere)
+
+
+def test_a_line_that_reads_the_same_is_no_repetition() -> None:
+    one = Snippet("lib.py", "def one(value):\n    return value.result\n", kind="definition", score=1.0)
+    two = Snippet("lib.py", "def two(value, more):\n    value.add(more, 2)\n    return value.result\n", kind="definition", score=0.9)
+    assert take(NONE, [one, two], budget=800.0).snippets == (one, two)
+
+
 def test_within_a_line_nothing_changes_and_candidates_are_not_even_looked_for() -> None:
     first = take(NONE, [A, B])
 
@@ -213,3 +232,29 @@ def test_typing_real_code_with_everything_that_is_gathered() -> None:
         history.append(current)
     assert history[0].snippets
     assert changes(history) <= 4
+
+
+def test_what_is_no_candidate_any_more_fades_with_each_line_and_gives_way() -> None:
+    several = [snippet(name, score=0.9, n=9) for name in ("one", "two", "three")]
+    budget = sum(map(snippets.cost, several)) + 5
+    first = take(NONE, several, budget=budget)
+    newer = [snippet(name, score=0.75, n=9) for name in ("four", "five", "six")]
+    assert take(first, newer, 10, budget=budget).snippets == first.snippets
+    current = first
+    for line in range(1, 40):
+        current = take(current, newer if line == 39 else [], line, budget=budget)
+    assert set(current.snippets) & set(newer)
+
+
+def test_far_away_less_of_a_gain_is_worth_a_change() -> None:
+    first = take(NONE, [A])
+    little = snippet("little", "similar", 0.3)
+    assert take(first, [A, little], selection.FAR_LINES - 1).snippets == (A,)
+    assert take(first, [A, little], selection.FAR_LINES + 1).snippets == (A, little)
+
+
+@pytest.mark.parametrize("kind", ["definition", "own", "edit", "similar"])
+def test_no_snippet_takes_more_than_its_share_of_the_budget(kind: str) -> None:
+    (large,) = take(NONE, [snippet("large", kind, n=60)]).snippets
+    assert snippets.cost(large) <= snippets.LARGEST_SHARE[kind] * BUDGET + snippets.frame(large)
+    assert snippets.cost(large) > 0.5 * snippets.LARGEST_SHARE[kind] * BUDGET

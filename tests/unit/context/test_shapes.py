@@ -1,5 +1,7 @@
 """Where secrets stand in a text, and where none do."""
 
+import base64
+import hashlib
 import itertools
 import time
 
@@ -53,6 +55,29 @@ def test_every_beginning_of_a_shape_is_one_of_its_pattern(shape):
         "DSN = 'https://a81b2c3d@sentry.example/1'".replace("a81b2c3d@", "user:a81b2c3d@"),
         "DB_PASSWORD=Sommer2024!  # old",
         "    password: Sommer2024!",
+        f'const apiToken string = "{RANDOM}"',
+        f'var apiToken string = "{RANDOM}"',
+        f'const API_TOKEN: &str = "{RANDOM}";',
+        f"const API_TOKEN: &'static str = \"{RANDOM}\";",
+        f'#define API_TOKEN "{RANDOM}"',
+        f'def f(token: str | None = "{RANDOM}"): pass',
+        f'token: Final[Optional[str]] = "{RANDOM}"',
+        f'token = """{RANDOM}"""',
+        f"token = '''{RANDOM}'''",
+        f'x = "{{\\"token\\": \\"{RANDOM}\\"}}"',
+        f'API_TOKEN = ("{RANDOM}")',
+        f'apiToken := []byte("{RANDOM}")',
+        f"<apiToken>{RANDOM}</apiToken>",
+        "<password>Sommer2024!</password>",
+        f'<add key="ApiToken" value="{RANDOM}"/>',
+        f"deploy --token={RANDOM} --now",
+        f"deploy --api-token {RANDOM} --now",
+        "mysql --password=Sommer2024! shop",
+        "curl -u admin:Sommer2024! https://h/",
+        f"https://{RANDOM}@github.com/x",
+        f"https://{RANDOM}:x-oauth-basic@github.com/x",
+        f"x = eyJ{RANDOM}..{RANDOM[:16]}.{RANDOM * 20}.{RANDOM[:22]}",
+        "proj_ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a",
     ],
 )
 def test_what_is_assigned_or_sent_as_a_secret_is_one(line):
@@ -88,6 +113,15 @@ def test_what_is_assigned_or_sent_as_a_secret_is_one(line):
         "import secrets, tokenize",
         "-----BEGIN CERTIFICATE-----",
         'password_field = "user.password"',
+        'password.label = "Min. 8 signs"',
+        "docker run -u 1000:1000 image",
+        "psql -u postgres:postgres",
+        "send -u http://localhost:8080/logs",
+        "tool --token-file=/etc/shop/token --password-stdin",
+        "<input type=password>text</input>",
+        "https://[&lt;user&gt;[:&lt;password&gt;]@]host",
+        "https://some-long-host-name-without-any-user.example.org/@scope/x",
+        'const token: TokenKind = TokenKind.Identifier; "and a later string of 1 line"',
     ],
 )
 def test_what_only_speaks_of_secrets_is_none(line):
@@ -108,6 +142,84 @@ def test_the_lines_of_a_private_key_are_secrets_also_where_its_beginning_or_end_
     assert found('key = "' + "\\n".join(KEY) + '"') != []
 
 
+BODY = [base64.b64encode(hashlib.sha384(bytes([at])).digest()).decode() for at in range(6)]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"), [("", ""), ("# ", ""), ("    ", ""), ('    "', '\\n"'), ("+", ""), ("  '", "' +"), ("// ", "")], ids=repr
+)
+def test_lines_of_a_keys_body_are_secrets_wherever_the_key_begins_and_ends(before, after):
+    shown = [f"{before}{line}{after}" for line in BODY]
+    for lines in (shown, shown[:2], [*shown[:3], f"{before}{BODY[3][:30]}{after}"], [f"{BODY[0][-40:]}{after}", *shown[1:4]]):
+        text = "\n".join([*lines, "y = 2"])
+        assert "".join(found(text)) == "".join(line.removeprefix(before).removesuffix(after) for line in lines)
+
+
+def test_one_line_of_a_keys_body_alone_and_rows_of_digests_are_no_key():
+    assert found(f"x\n{BODY[0]}\ny") == []
+    assert found("\n".join(f'"{at:064x}",' for at in range(1, 9))) == []
+    assert found("\n".join("A" * 64 for _ in range(9))) == []
+
+
+def test_a_key_in_one_line_is_found_without_its_beginning_and_end():
+    (body,) = found(BODY[0][-30:] + "\\n" + "\\n".join(BODY) + '\\n"')
+    assert body == BODY[0][-30:] + "\\n" + "\\n".join(BODY) + "\\n"
+    assert found(r"\n".join(["a = b", "c = d"])) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f'API_TOKEN = (\n    "{RANDOM}"\n)\n',
+        f'"token":\n    "{RANDOM}",\n',
+        f"- name: API_TOKEN\n  value: {RANDOM}\n",
+        f'- name: API_TOKEN\n  value: "{RANDOM}"\n',
+        f'[{{"name": "API_TOKEN",\n  "value": "{RANDOM}"}}]\n',
+        f"<key>ApiToken</key>\n<string>{RANDOM}</string>\n",
+        f"const API_TOKEN: &str =\n    \"{RANDOM}\";\n",
+        'password = (\n    "Sommer2024!"\n)\n',
+    ],
+)
+def test_a_value_below_its_name_is_a_secret(text):
+    (secret,) = found(text)
+    assert secret in (RANDOM, "Sommer2024!")
+
+
+def test_all_pieces_of_a_secret_in_several_lines_are_found():
+    assert found(f'token = "{RANDOM}" \\\n    "{RANDOM[::-1]}"\n') == [RANDOM, RANDOM[::-1]]
+    assert found(f'token = (\n    "{RANDOM}"\n    "{RANDOM[::-1]}"\n    "an end"\n)\n"{RANDOM}"') == [RANDOM, RANDOM[::-1]]
+
+
+@pytest.mark.parametrize("text", ["def token(\n    self, a='x1'):\n", "if token ==\n  'identifier':\n", "token:\n    value: str\n", "name: token\nvalue: 12\n"])
+def test_what_stands_below_a_name_need_not_be_a_secret(text):
+    assert found(text) == []
+
+
+@pytest.mark.parametrize("n", [32, 300, 401, 1_200, 3_900])
+@pytest.mark.parametrize("line", ['API_TOKEN = "{}"', 'password = "{}"', "API_TOKEN={}", '"Authorization": "Bearer {}"', "x --token={} y"])
+def test_a_long_secret_is_hidden_as_a_whole_and_a_longer_one_at_its_beginning(line, n):
+    secret = (RANDOM * 200)[:n]
+    assert found(line.format(secret)) == [secret]
+
+
+def test_of_a_secret_too_long_for_one_most_is_hidden():
+    (secret,) = found(f'token = "{RANDOM * 200}"')
+    assert len(secret) >= 4_000
+
+
+def test_one_that_is_being_typed_ends_at_the_cursor():
+    before, after = f'connect(token="{RANDOM}', ', user="x")\n'
+    assert found(before + after) == []
+    assert [(before + after)[slice(*span)] for span in shapes.around(before, after)] == [RANDOM]
+
+
+@pytest.mark.parametrize("word", ["a" * 60 + "1x1x", "aB" * 90 + "-1x1x", "a_" * 90 + "1x1x"])
+def test_a_long_word_is_judged_at_once(word):
+    began = time.perf_counter()
+    found(f'token = "{word}"')
+    assert time.perf_counter() - began < 1
+
+
 def test_spans_are_in_order_apart_and_within_a_line():
     text = "\n".join("".join(shape.example) for shape in shapes.shipped()) + "\n" + "\n".join(KEY)
     spans = shapes.find(text)
@@ -117,7 +229,7 @@ def test_spans_are_in_order_apart_and_within_a_line():
 
 HOSTILE = [
     "eyJ", "eyJ.eyJ.", "://:", "password", "password=", "password: ", "-----BEGIN PRIVATE " + "KEY-----", "-----END PRIVATE " + "KEY-----\n", "A", "sk-", "sk-a-b-c-",
-    "token=a1", "bearer ", "bearer a1b2", "xoxb-", "'\"", "&sig=a1%", "password='a1", "pwd=a1;", "AccountKey=", "1", "password\t\t:\t", "token:a:a:a", "secret[", "\ud800", "\0",
+    "token=a1", "bearer ", "bearer a1b2", "xoxb-", "'\"", "&sig=a1%", "password='a1", "pwd=a1;", "AccountKey=", "1", "password\t\t:\t", "token:a:a:a", "secret[", "token a b c ", "token: a : b", "name: token\n", "token = (\n", "token='a1b2'\\\n", "--token ", "-u a:", "a1B2" * 16 + "\n", "a1B2" * 16 + "\\n", "token=token=", "<token>", "\ud800", "\0",
 ]  # fmt: skip
 
 

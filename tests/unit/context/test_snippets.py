@@ -142,3 +142,8 @@ def test_cuts_fit_and_are_runs_of_lines_of_what_was_cut(texts: list[tuple[str, s
         if cut is not None:
             assert snippets.cost(cut) <= budget
             assert cut.text in one.snippet.text
+
+
+def test_texts_that_have_most_but_not_nearly_all_in_common_are_two() -> None:
+    one, other = snippet(passage("a", 40)), snippet(passage("a", 30) + "\n" + passage("b", 10), score=0.4)
+    assert ranked(one, other) == [one, other]

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from monkeycode_lsp.domain import Plain, Prompt
+from monkeycode_lsp.engines.counting import Delegating
 from monkeycode_lsp.engines.failover import KEPT_S, LONGEST_LOOK_S, USED_S, Failover
 from monkeycode_lsp.engines.scripted import Answer, ScriptedEngine
 from monkeycode_lsp.errors import EngineBusyError, EngineUnavailableError, ModelMissingError, StreamBrokenError
@@ -104,6 +105,19 @@ async def test_when_all_are_gone_the_local_engine_answers_and_the_user_hears_it_
     assert scene.told == ["Nothing answers at http://h. Until that is mended, Small answers on this machine."]
     await scene.engine.aclose()
     assert scene.local.n_closed == 1
+
+
+@on_virtual_time
+async def test_who_answers_for_a_model_is_who_serves_it():
+    scene = Scene()
+    remote = await scene.engine.ready()
+    assert scene.engine.answering(remote.fingerprint) is scene.endpoints
+    scene.endpoints.is_up = False
+    local = await scene.engine.ready()
+    assert scene.engine.answering(local.fingerprint) is scene.local
+    assert scene.engine.answering(remote.fingerprint) is scene.endpoints
+    assert isinstance(scene.engine, Delegating)
+    await scene.engine.aclose()
 
 
 @on_virtual_time

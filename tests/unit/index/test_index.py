@@ -323,3 +323,23 @@ async def test_closing_at_once_ends_everything(top, store):
         pass
     assert index.states[-1].state == "off" or index.status().state == "off"
     assert asyncio.get_running_loop().is_running()
+
+
+async def test_what_becomes_private_leaves_the_database_with_its_text(top, store):
+    write(top, {"lib.py": "def zebra_quagga():\n    return 'okapi_unicorn'\n", "local/a.py": "def other(): pass\n"})
+    async with window(top, store) as index:
+        await index.comes(["lib.py:zebra_quagga"], "zebra_quagga")
+        await index.ready()
+        assert _lies_in(store, b"okapi_unicorn")
+        write(top, {".monkeycodeignore": "lib.py\n[local]\nlocal/\n"})
+        index.changed([top / ".monkeycodeignore"])
+        await index.comes([], "zebra_quagga")
+        await index.until(lambda: index.states[-1].state == "ready" and not _lies_in(store, b"okapi_unicorn"))
+        assert not _lies_in(store, b"zebra_quagga")
+        (found,) = await index.definitions(["other"], "python")
+        assert found.level == 1
+
+
+def _lies_in(folder, what):
+    """Whether any file there holds it."""
+    return any(what in path.read_bytes() for path in folder.rglob("*") if path.is_file())

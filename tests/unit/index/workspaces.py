@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from monkeycode_lsp.index import wire
-from monkeycode_lsp.index.client import Index
+from monkeycode_lsp.index.client import Index, folder_name
 
 NEVER = wire.Pace(walk_every_s=1e6, unwatched_every_s=1e6)
 """Only what is told is found."""
@@ -85,3 +85,13 @@ def is_running(pid):
     except ProcessLookupError:
         return False
     return not Path("/proc/self").exists()
+
+
+async def indexed(top, store, files):
+    """The database of a workspace whose window has left it."""
+    write(top, files)
+    window = Window(top, store)
+    window.start()
+    await window.ready()
+    await window.aclose()
+    return store / f"{folder_name(top)}.db"

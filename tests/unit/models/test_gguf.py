@@ -62,15 +62,6 @@ def test_what_the_header_does_not_say_is_empty(tmp_path):
     assert header.kind == ""
 
 
-def test_control_tokens_are_found_in_the_vocabulary(tmp_path):
-    found = gguf.control_tokens(model(tmp_path, samples.gguf(VALUES)))
-    assert found == {"<|fim_prefix|>": 2, "<|fim_suffix|>": 3, "<|fim_middle|>": 4}
-
-
-def test_a_model_without_a_vocabulary_has_no_control_tokens(tmp_path):
-    assert gguf.control_tokens(model(tmp_path, samples.gguf())) == {}
-
-
 @pytest.mark.parametrize(
     ("content", "words"),
     [
@@ -115,6 +106,5 @@ def test_a_damaged_file_is_read_or_refused_but_never_breaks(tmp_path_factory, da
         content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
     cut = data.draw(st.integers(0, len(content)))
     path = model(tmp_path_factory.getbasetemp(), bytes(content[:cut]))
-    for read in (gguf.read, gguf.control_tokens):
-        with contextlib.suppress(ModelError):  # any other error fails the test
-            read(path)
+    with contextlib.suppress(ModelError):  # any other error fails the test
+        gguf.read(path)

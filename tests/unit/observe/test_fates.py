@@ -174,3 +174,9 @@ def test_documents_without_end_are_forgotten_with_a_fate():
 @pytest.mark.parametrize("text", ["\0", "\ud800", "\n", "\n\n\n", "x" * 10_000])
 def test_any_text_can_be_followed(text):
     assert Editor().shows("‸", text).has("‸", text).told
+
+
+def test_a_shorter_rest_of_it_is_the_same_suggestion_and_what_was_seen_first_is_what_was_taken():
+    editor = Editor().shows("x = ‸", "hello(1) + 2").has("x = he‸").shows("x = he‸", "llo(1)")
+    assert editor.ends() == [(2, Fate.CONTINUED, "")]
+    assert editor.has("x = hello(1) + 2‸").ends()[-1] == (1, Fate.ACCEPTED, "hello(1) + 2")

@@ -33,10 +33,16 @@ def test_what_was_overtaken_is_in_no_rate():
     assert (one.n_asks, one.n_overtaken, one.show_rate) == (2, 2, 0.5)
 
 
-def test_quiet_is_a_share_of_what_there_was_to_show_and_its_reasons_are_one():
-    one = figures.figures([ask(), quiet("-1.9"), quiet("-2.2"), quiet("-3"), ask("gated", "No.")])
-    assert one.quiet_rate == 0.75
+def test_quiet_is_a_share_of_what_the_model_said_how_sure_it_was_of_and_its_reasons_are_one():
+    mute = [ask()] * 5
+    one = figures.figures([ask(confidence=-0.2), *mute, quiet("-1.9"), quiet("-2.2"), quiet("-3"), ask("gated", "No.")])
+    assert (one.n_sure, one.quiet_rate) == (4, 0.75)
     assert one.not_shown == {"The model was not sure enough.": 3, "No.": 1}
+
+
+def test_where_no_model_says_how_sure_it_is_there_is_no_rate_of_quiet():
+    assert figures.figures([ask(), ask()]).quiet_rate is None
+    assert figures.figures([ask(confidence=-0.2)]).quiet_rate == 0
 
 
 def test_a_suggestion_that_was_typed_along_with_counts_once():
@@ -82,6 +88,6 @@ def test_models_and_languages_are_told_apart():
 
 
 def test_editors_get_plain_values():
-    told = figures.value([ask(model="a", total_ms=2.0), quiet("-2")])
+    told = figures.value([ask(model="a", total_ms=2.0, confidence=-0.1), quiet("-2")])
     assert json.loads(json.dumps(told))["whole"]["quietRate"] == 0.5
     assert [group["figures"]["total"] for group in told["groups"] if group["model"] == "a"] == [{"n": 1, "p50Ms": 2.0, "p95Ms": 2.0}]

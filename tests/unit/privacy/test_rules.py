@@ -188,10 +188,56 @@ async def test_only_the_files_of_the_setting_are_read(tmp_path):
     assert not scene.rules.is_ignore_file(scene.uri(".monkeycodeignore"))
 
 
-@pytest.mark.parametrize("uri", ["untitled:Untitled-1", "vscode-remote://ssh/w/a.py", "file:", "file://[::1/w", "", "file:///a%00b"])
-async def test_what_is_not_on_this_disk_has_no_ignore_file(uri):
-    assert await Rules(NAMES, report=print).judge(uri) == ANYWHERE
+@pytest.mark.parametrize("uri", ["untitled:Untitled-1", "vscode-remote://ssh/w/a.py", "file:", ""])
+async def test_what_is_not_on_this_disk_has_no_ignore_file_where_there_is_no_workspace(uri):
+    assert await Rules(NAMES, report=print).judge(uri, within_s=20) == ANYWHERE
     assert not Rules(NAMES, report=print).is_ignore_file(uri)
+
+
+@pytest.mark.parametrize("uri", ["file://[::1/w", "file:///a%00b", "vscode-remote://ssh/a%00b", "file:///a?x%00b"])
+async def test_a_name_that_cannot_be_understood_is_not_served(uri):
+    assert (await Rules(NAMES, report=print).judge(uri, within_s=20)).level is Level.NEVER
+
+
+@pytest.mark.parametrize("name", ["private#1.py", "private?1.py", "private%231.py", "private?a#b.py", "private.py?x", "private.py#x"])
+async def test_a_name_with_signs_that_mean_something_in_a_uri_is_the_name_that_it_is(scene, name):
+    scene.write(".monkeycodeignore", "private*.py\n")
+    uri = f"{scene.root.as_uri()}/{name}"
+    assert (await scene.rules.judge(uri, scene.root.as_uri(), within_s=20)).level is Level.NEVER
+
+
+async def test_a_name_with_such_a_sign_does_not_hide_that_it_is_secret(scene):
+    assert (await scene.rules.judge(f"{scene.root.as_uri()}/server#1.pem", scene.root.as_uri(), within_s=20)).level is Level.NEVER
+
+
+@pytest.mark.parametrize(
+    ("uri", "expected"),
+    [
+        ("vscode-remote://ssh-remote+h{w}/sub/a.py", Level.NEVER),
+        ("vscode-remote://ssh-remote+h/elsewhere/private.py", Level.NEVER),
+        ("vscode-remote://ssh-remote+h/sub/a.py", Level.NEVER),
+        ("vscode-remote://ssh-remote+h{w}/a.py", Level.LOCAL),
+        ("vscode-remote://ssh-remote+h/a.txt", Level.ANYWHERE),
+        ("untitled:{w}/private.py", Level.NEVER),
+        ("untitled:private.py", Level.NEVER),
+        ("untitled:../sub/a.txt", Level.NEVER),
+        ("untitled:Untitled-1", Level.ANYWHERE),
+        ("vscode-notebook-cell://h{w}/private.py#a", Level.NEVER),
+        ("file:private.py", Level.NEVER),
+    ],
+)
+async def test_what_is_not_on_this_disk_is_judged_by_its_name(scene, uri, expected):
+    scene.write(".monkeycodeignore", "private.py\n/sub/\n[local]\n*.py\n")
+    uri = uri.format(w=scene.root.as_posix())
+    assert (await scene.rules.judge(uri, scene.root.as_uri(), within_s=20)).level is expected
+
+
+async def test_every_folder_of_the_workspace_that_holds_a_file_counts(scene):
+    scene.write(".monkeycodeignore", "b/private.py\n")
+    inner, uri = (scene.root / "b").as_uri(), scene.uri("b/private.py")
+    assert (await scene.rules.judge(uri, inner, within_s=20)).level is Level.ANYWHERE
+    both = Rules(NAMES, report=print, folders=lambda: [scene.root.as_uri(), inner])
+    assert (await both.judge(uri, inner, within_s=20)).level is Level.NEVER
 
 
 def test_cells_and_odd_spellings_are_the_same_file(tmp_path):
@@ -205,3 +251,20 @@ async def test_many_documents_leave_little_behind(scene):
         await scene.level(f"{n}.py")
     assert len(scene.rules._known) <= 1_024
     await scene.rules.aclose()
+
+
+async def test_what_was_read_before_a_change_is_not_known_after_it(scene):
+    scene.write(".monkeycodeignore", "a.py")
+    judging = asyncio.create_task(scene.judge("a.py"))
+    await asyncio.sleep(0)
+    scene.rules.changed()
+    await judging
+    assert scene.rules.known(scene.uri("a.py")) is None
+
+
+@links
+async def test_a_link_to_what_git_ignores_is_not_quoted(scene):
+    scene.write(".gitignore", "built.py")
+    scene.write("built.py", "x = 1")
+    (scene.root / "link.py").symlink_to(scene.root / "built.py")
+    assert not (await scene.judge("link.py")).is_quoted

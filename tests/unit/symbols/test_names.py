@@ -126,3 +126,15 @@ def test_no_text_makes_it_slow_or_fail(language: str, filler: str) -> None:
     names.near(text + "x.", text, language)
     names.near(text + "x(", text, language)
     assert time.process_time() - started < 5
+
+
+def test_a_name_that_is_imported_counts_though_the_text_gives_it_a_value_too() -> None:
+    text = "try:\n    from fast import load_page\nexcept ImportError:\n    load_page = None\n\nlocal_page = load_page(1)\nx = ║"
+    assert "load_page" in near(text)
+    assert "local_page" not in near(text)
+
+
+@pytest.mark.parametrize("between", ["{ ", "} ", "; "])
+def test_a_call_ends_at_a_brace_or_a_semicolon(between: str) -> None:
+    assert names.called("load_page(url, ") == ["load_page"]
+    assert names.called(f"load_page(url, {between}other, ") == []

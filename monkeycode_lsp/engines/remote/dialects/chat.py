@@ -6,7 +6,9 @@ for every other answer; a model that goes on to repeat the text is stopped where
 
 from __future__ import annotations
 
-from monkeycode_lsp.engines.remote.dialects.base import Call, Fetch, Identity
+import msgspec
+
+from monkeycode_lsp.engines.remote.dialects.base import Call, Fetch, Identity, Piece
 from monkeycode_lsp.engines.remote.dialects.openai import MOST_STOPS, Fields, OpenAI, identity, listed
 
 _RULE = (
@@ -16,6 +18,8 @@ _RULE = (
     "statement or block is complete. If nothing is missing, reply with nothing."
 )
 _EXAMPLE = ("def add(a, b):\n    return {gap}\n\nprint(add(1, 2))\n", "a + b")
+_WORDS = 130
+"""Tokens of the rule, the example and the template around them, as most models count them."""
 
 
 class Chat(OpenAI):
@@ -49,6 +53,14 @@ class Chat(OpenAI):
             "stop": (gap, *call.stop)[:MOST_STOPS],
             "max_completion_tokens": call.max_tokens,
         }
+
+    def read(self, data: bytes) -> Piece:
+        """Our own words are no part of what the user's text takes."""
+        piece = super().read(data)
+        n_tokens = piece.usage.prompt_tokens if piece.usage is not None else None
+        if piece.usage is None or n_tokens is None:
+            return piece
+        return msgspec.structs.replace(piece, usage=msgspec.structs.replace(piece.usage, whole=max(0, n_tokens - _WORDS)))
 
     async def identify(self, fetch: Fetch, model: str) -> Identity:
         """Its model sees no markers, so it has no family."""

@@ -37,6 +37,8 @@ class _Event(msgspec.Struct):
     done: bool = False
     done_reason: str = ""
     eval_count: Any = None
+    prompt_eval_count: Any = None
+    prompt_eval_cached_count: Any = None
     error: msgspec.Raw = msgspec.Raw(b"null")
 
 
@@ -108,7 +110,7 @@ class Ollama:
         return _encode({name: value for name, value in fields.items() if value is not None and name not in without})
 
     def read(self, data: bytes) -> Piece:
-        """See `Dialect.read`.  How much was reused is not said: `prompt_eval_count` counts all of the prompt, or only what was new."""
+        """See `Dialect.read`."""
         event = _decode(data)
         error = bytes(event.error)
         if error != b"null":
@@ -118,7 +120,7 @@ class Ollama:
         if not event.done:
             return Piece(text=event.response)
         finish = Finish.LENGTH if event.done_reason == "length" else Finish.STOP
-        return Piece(text=event.response, finish=finish, usage=Usage(generated=facts.count(event.eval_count)), last=True)
+        return Piece(text=event.response, finish=finish, usage=_usage(event), last=True)
 
     async def identify(self, fetch: Fetch, model: str) -> Identity:
         """See `Dialect.identify`.  Raises `EngineRefusedError` if there is no such model."""
@@ -139,6 +141,15 @@ class Ollama:
             without=without,
             load=("/api/generate", _encode({"model": name} if without else {"model": name, "keep_alive": _KEEP})),
         )
+
+
+def _usage(event: _Event) -> Usage:
+    """`prompt_eval_count` is all of the prompt in most releases and only what was new in others; one that tells the rest tells all."""
+    whole, reused = facts.count(event.prompt_eval_count), facts.count(event.prompt_eval_cached_count)
+    generated = facts.count(event.eval_count)
+    if whole is None or reused is None or reused > whole:
+        return Usage(generated=generated)
+    return Usage(reused=reused, read=whole - reused, generated=generated)
 
 
 def _listed(body: bytes | None) -> list[_Listed] | None:

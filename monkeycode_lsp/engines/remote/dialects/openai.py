@@ -247,4 +247,7 @@ def _usage(told: bytes) -> Usage | None:
     reused = facts.count(details.cached_tokens if details else usage.prompt_cache_hit_tokens)
     whole = facts.count(usage.prompt_tokens)
     read = None if whole is None else max(0, whole - (reused or 0))
-    return Usage(reused=reused, read=read, generated=facts.count(usage.completion_tokens))
+    # Nothing is not all of a prompt: some servers leave out of it what they had in their cache.
+    return Usage(
+        reused=reused, read=read, generated=facts.count(usage.completion_tokens), whole=whole if reused is None and whole else None
+    )

@@ -43,6 +43,16 @@ def test_losses_are_points_and_a_p_value_of_the_pairs_that_differ():
     assert "   won 1, lost 5; McNemar's p" in found
 
 
+def test_few_tasks_give_no_verdict_on_rates_but_on_what_must_never_happen():
+    tasks = [done("p", "p", "", n_faults=1)] * 49
+    made = report.filled(tasks, n_gold=49, n_passed_gold=49, judged=True)
+    few, many = ({figure.name: figure.ok for figure in report.judged(made, n)} for n in (49, 50))
+    rate = "pass@1: our prompt and filters - raw FIM call"
+    assert (few[rate], many[rate]) == (None, False)
+    assert few["parse errors brought in by what was shown"] is False
+    assert few["tests passed by the solutions themselves, of 49"] is True
+
+
 def test_parse_errors_and_what_was_shown():
     found = figures(done(n_faults=0), done(n_faults=2, shown=False))
     assert found["parse errors brought in by what was shown"].value == 2

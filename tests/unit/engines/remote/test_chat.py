@@ -104,4 +104,11 @@ def test_answers_in_parts_and_whole_ones_are_read() -> None:
     parts = b'{"choices":[{"delta":{"content":[{"type":"thinking","thinking":[]},{"type":"text","text":"x"}]}}]}'
     assert read(parts).text == "x"
     whole = read(b'{"choices":[{"message":{"content":"y"},"finish_reason":"stop"}],"usage":{"prompt_tokens":3,"completion_tokens":1}}')
-    assert (whole.text, whole.usage) == ("y", Usage(reused=None, read=3, generated=1))
+    assert (whole.text, whole.usage) == ("y", Usage(reused=None, read=3, generated=1, whole=0))
+
+
+@pytest.mark.parametrize("details", ["", ',"prompt_tokens_details":{"cached_tokens":100}'])
+def test_what_our_own_words_take_is_no_part_of_what_the_users_text_takes(details: str) -> None:
+    usage = dialects.by_name("chat").read(f'{{"choices":[],"usage":{{"prompt_tokens":1130{details}}}}}'.encode()).usage
+    assert usage is not None
+    assert 900 < (usage.prompt_tokens or 0) < 1050

@@ -323,6 +323,15 @@ def test_the_last_event_is_read_without_its_conversation() -> None:
     assert (piece.finish, piece.usage) == (Finish.LENGTH, Usage(generated=3))
 
 
+def test_what_was_reused_is_told_by_releases_that_count_it() -> None:
+    def usage(whole: int, reused: int) -> Usage | None:
+        told = {"response": "", "done": True, "prompt_eval_count": whole, "prompt_eval_cached_count": reused, "eval_count": 3}
+        return Ollama().read(json.dumps(told).encode()).usage
+
+    assert usage(900, 800) == Usage(reused=800, read=100, generated=3)
+    assert usage(100, 800) == Usage(generated=3)  # that cannot be
+
+
 def test_something_else_is_no_answer() -> None:
     assert not Ollama().read(b'{"status":"ok"}').answer
     assert Ollama().read(b'{"error":"no"}').error == b'"no"'

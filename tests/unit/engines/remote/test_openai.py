@@ -6,6 +6,7 @@ import pytest
 
 from monkeycode_lsp import prompt
 from monkeycode_lsp.domain import Finish, Sampling, Usage
+from monkeycode_lsp.engines.remote.dialects.openai import OpenAI
 from monkeycode_lsp.errors import ContextOverflowError, EngineRefusedError
 from tests.fakes import openai
 from tests.servers import DONE, event, reply, status, stream
@@ -132,6 +133,15 @@ DEEP = b"[" * 100_000 + b"]" * 100_000
 async def test_a_list_of_endless_depth_is_no_list(body: bytes) -> None:
     async with Server(routes={"/v1/models": status(200, body)}) as server, asking.engine(server.url, model="") as engine:
         assert await asking.answer(engine, asking.plain()) == "ok"
+
+
+def test_a_server_that_tells_nothing_of_its_cache_tells_the_whole_prompt_all_the_same() -> None:
+    usage = OpenAI().read(b'{"choices":[],"usage":{"prompt_tokens":900,"completion_tokens":2}}').usage
+    assert usage == Usage(read=900, generated=2, whole=900)
+    assert usage.prompt_tokens == 900
+    nothing = OpenAI().read(b'{"choices":[],"usage":{"prompt_tokens":0,"completion_tokens":2}}').usage
+    assert nothing is not None
+    assert nothing.prompt_tokens is None
 
 
 @pytest.mark.parametrize("odd", [-3, 10**30, 1e300, "many", [], {}])
