@@ -7,6 +7,7 @@ import contextlib
 import logging
 import os
 import sys
+import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -16,6 +17,7 @@ from monkeycode_lsp import config, folders, threads, transport
 from monkeycode_lsp.completer import Completer
 from monkeycode_lsp.context.ignores import Level
 from monkeycode_lsp.context.policy import Verdict
+from monkeycode_lsp.context.redaction import has_secret
 from monkeycode_lsp.documents import file_path
 from monkeycode_lsp.engines import choose
 from monkeycode_lsp.errors import ConfigError, StorageError
@@ -172,6 +174,8 @@ def run(server: Server, serve: Serve) -> int:
     """Serve until the editor is gone; the exit code by the specification."""
 
     async def main() -> None:
+        # Else the first ask of a session would wait for the patterns to be compiled.
+        threading.Thread(target=has_secret, args=("", ""), name="secret shapes", daemon=True).start()
         try:
             await serve(server)
         finally:

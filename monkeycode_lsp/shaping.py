@@ -75,10 +75,7 @@ class Shaping:
             msgspec.structs.replace(
                 window, prefix=before, suffix=self._suffix(uri, hidden, model, family), path=hidden.others[-2], repository=hidden.others[-1]
             ),
-            [
-                msgspec.structs.replace(snippet, text=text, path=path)
-                for snippet, text, path in zip(snippets, texts, paths, strict=True)
-            ],
+            [msgspec.structs.replace(snippet, text=text, path=path) for snippet, text, path in zip(snippets, texts, paths, strict=True)],
             family,
             max_tokens=self._max_tokens,
             sampling=self._sampling,

@@ -62,7 +62,9 @@ class Policy:
         for folder in _above(path):
             found = [said for file in self._private.get(folder, ()) if (said := _said(file, standing, path)) is not None]
             if found:
-                standing = {level: why for said in (*found, _remembered(self._levels, folder, self._of_folder)) for level, why in said.items()}
+                standing = {
+                    level: why for said in (*found, _remembered(self._levels, folder, self._of_folder)) for level, why in said.items()
+                }
         return standing
 
     def _of_folder(self, folder: str) -> Standing:

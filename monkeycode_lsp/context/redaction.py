@@ -15,7 +15,7 @@ from collections.abc import Set as AbstractSet
 import msgspec
 
 from monkeycode_lsp.context import shapes
-from monkeycode_lsp.context.shapes import Span
+from monkeycode_lsp.context.spread import Span
 
 _SIGN = "hidden_"
 _SHORT_SIGN = "zq"

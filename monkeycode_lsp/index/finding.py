@@ -17,6 +17,7 @@ from typing import Literal
 import msgspec
 
 from monkeycode_lsp.index import importing, languages, store
+from monkeycode_lsp.symbols import modules
 from monkeycode_lsp.symbols.model import Import, Kind
 
 _MOST_NAMES = 64
@@ -24,6 +25,8 @@ _MOST_BESIDE = 256
 _MOST_SAME = 32
 """A name with more definitions than that says little about any of them."""
 _MOST_FOUND = 64
+_MOST_OFFERED = 200
+"""Definitions of one file of a module."""
 _LONGEST_S = 0.02
 """Of one question, which takes a millisecond on an idle machine; what was found by then is the answer."""
 _STEPS = 1_000
@@ -107,11 +110,15 @@ class Finder:
         self._until = 0.0
 
     def definitions(self, names: Sequence[str], language: str, imported: Sequence[Import], path: str) -> list[Definition]:
-        """Of `names`, in files of a language that `language` calls, without those in `path` itself; the best first."""
+        """Of `names`, in files of a language that `language` calls, without those in `path` itself; the best first.
+
+        The first name that is a module (`symbols.modules`) brings what its files offer, before everything else.
+        """
         db = self._connection()
         if db is None:
             return []
-        wanted = list(dict.fromkeys(names))[:_MOST_NAMES]
+        module = next(filter(modules.is_wanted, names), "")
+        wanted = [name for name in dict.fromkeys(names) if name != module][:_MOST_NAMES]
         half = self._until - self._longest_s / 2  # the rest is for the names
         near = importing.near(db, imported, frozenset(wanted), path, language, is_late=lambda: time.monotonic() > half)
         group = languages.group(language)
@@ -125,7 +132,8 @@ class Finder:
             if name in near.named:
                 found += _scored(_in_files(db, near.named[name], asking, list(near.ranks))[:_MOST_SAME], asking, position)
         found.sort(key=lambda spot: (-spot.score, spot.position, spot.rank))
-        return _read(db, list({spot.symbol: spot for spot in reversed(found)}.values())[::-1][:_MOST_FOUND])
+        offered = _offered(db, module, imported, path, language) if module else []
+        return offered + _read(db, list({spot.symbol: spot for spot in reversed(found)}.values())[::-1][:_MOST_FOUND])
 
     def close(self) -> None:
         if self._db is not None:
@@ -197,6 +205,22 @@ def _scored(rows: Sequence[_Row], asking: _Asking, position: int, *, n_same: int
     return found
 
 
+def _offered(db: sqlite3.Connection, name: str, imported: Sequence[Import], path: str, language: str) -> list[Definition]:
+    """What the module offers, file by file."""
+    group = languages.group(language)
+    files = importing.of_module(db, modules.imported_as(name, imported, group), path, language)
+    offered = []
+    for id_, of in files:
+        # What a module of Lua offers are members of its table.
+        query = "SELECT name, text FROM symbols WHERE file = ? AND (container = '' OR grp = 'lua') "
+        rows = db.execute(query + "ORDER BY start LIMIT ?", (id_, _MOST_OFFERED)).fetchall()
+        text = modules.outline(rows, group) if of != path else ""
+        if text:
+            (level,) = db.execute("SELECT level FROM files WHERE id = ?", (id_,)).fetchone()
+            offered.append(Definition(name, "module", of, 0, 0, "", text, level, "near", 1, _NEAR))
+    return offered
+
+
 def _read(db: sqlite3.Connection, spots: Sequence[_Spot]) -> list[Definition]:
     query = (
         "SELECT s.name, s.kind, f.path, s.start, s.end, s.container, s.text, f.level, s.header FROM symbols s JOIN files f ON f.id = s.file "
@@ -213,7 +237,8 @@ def _read(db: sqlite3.Connection, spots: Sequence[_Spot]) -> list[Definition]:
 
 def _inside(header: str, text: str) -> str:
     """A member as it stands in its class."""
-    lines = [header, *(f"    {line}" if line else line for line in text.split("\n"))]
+    header, _, indent = header.partition("\n")
+    lines = [header, *(f"{indent}{line}" if line else line for line in text.split("\n"))]
     return "\n".join([*lines, "}"] if header.endswith("{") else lines)
 
 

@@ -19,6 +19,8 @@ MOST_FILES = 128
 _MOST_FITTING = 32
 """Files that one candidate stands for."""
 _MOST_FOLLOWED = 16
+_MOST_OF_MODULE = 8
+"""Files of a package that is a folder."""
 _MOST_PASSED_ON = 16
 """Imports of one that is followed."""
 _ALL = "*"
@@ -56,6 +58,16 @@ def near(
                 n_left -= 1
                 _follow(db, file, brought, found)
     return found
+
+
+def of_module(db: sqlite3.Connection, imported: Iterable[Import], path: str, language: str) -> list[File]:
+    """The files of a module; of several that may be meant, the first."""
+    for one in imported:
+        if found := list(dict.fromkeys(_files(db, one, path, language))):
+            folder = found[0][1].rpartition("/")[0]
+            is_folder = languages.of(found[0][1]) == "go"
+            return [file for file in found if file[1].rpartition("/")[0] == folder][:_MOST_OF_MODULE] if is_folder else found[:1]
+    return []
 
 
 def fitting(db: sqlite3.Connection, candidate: str) -> list[File]:

@@ -39,7 +39,7 @@ _MANY_CHANGES = 5_000
 """At once: then some may have been lost."""
 _SLOW_WALK = 30.0
 """Where the workspace is walked instead of watched, about one part in so many of the time is spent on it at most."""
-_VERSION = "1"
+_VERSION = "2"
 """Of what is extracted; another one reads every file again."""
 
 

@@ -67,9 +67,9 @@ class Outcomes:
         )
 
     def _correct(self, ask_id: int, **changes: Any) -> None:
-        for index, outcome in enumerate(self._ring):
+        for back, outcome in enumerate(reversed(self._ring), 1):  # most are about the newest
             if outcome.id == ask_id:
-                self._ring[index] = self._unsaved[ask_id] = msgspec.structs.replace(outcome, **changes)
+                self._ring[-back] = self._unsaved[ask_id] = msgspec.structs.replace(outcome, **changes)
                 return
         self._early[ask_id] = {**self._early.pop(ask_id, {}), **changes}
         if len(self._early) > _MOST_EARLY:

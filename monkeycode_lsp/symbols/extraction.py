@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from monkeycode_lsp.symbols import outline, plain, preparing, quoting, walk
+from monkeycode_lsp.symbols import indentation, outline, plain, preparing, quoting, walk
 from monkeycode_lsp.symbols.definition import Definition, last_row
 from monkeycode_lsp.symbols.model import Symbol
 from monkeycode_lsp.symbols.shapes import SHAPES, Shape
@@ -36,7 +36,7 @@ class _Placed(msgspec.Struct, frozen=True):
     is_member: bool
     """Whether that is a class."""
     header: str
-    """That class's first line."""
+    """That class's first line, and below it one step of the file's indentation."""
     inside: Sequence[Definition] = ()
 
 
@@ -49,6 +49,8 @@ def extract(text: str, language: str) -> list[Symbol]:
     if shape is None or tree is None:
         return plain.extract(text, language)
     source = text.encode("utf-8", errors="replace")
+    indent = indentation.step(text)
+    shape = msgspec.structs.replace(shape, indent=indent, elided=shape.elided.replace(shape.indent, indent))
     placed = _placed(tree.root_node, shape, source)
     added = _added(placed, shape, source)
     symbols = [symbol for one in placed for symbol in _symbols(one, shape, source, added)]
@@ -80,7 +82,7 @@ def _placed(root: Node, shape: Shape, source: bytes) -> list[_Placed]:
         definitions, around = waiting.pop()
         container = around.names[0] if around is not None else ""
         is_member = around is not None and around.kind == "class"
-        header = outline.first_line(around, shape, source) if around is not None and is_member else ""
+        header = f"{outline.first_line(around, shape, source)}\n{shape.indent}" if around is not None and is_member else ""
         for found in definitions[: MAX_SYMBOLS - len(placed)]:
             inside: Sequence[Definition] = ()
             if found.role in {"class", "addition"} and found.body is not None:
@@ -98,7 +100,7 @@ def _added(placed: Sequence[_Placed], shape: Shape, source: bytes) -> dict[str, 
         found = one.definition
         if found.role == "addition" and one.inside and len(added[found.names[0]]) < _MAX_ADDED:
             header = outline.brief(found, shape, source)[-1].removesuffix(shape.elided)
-            briefs = [f"    {line}" for member in one.inside for line in outline.brief(member, shape, source)]
+            briefs = [f"{shape.indent}{line}" for member in one.inside for line in outline.brief(member, shape, source)]
             added[found.names[0]].append(("", "\n".join([f"{header} {{", *briefs[:_MAX_ADDED], "}"])))
         elif found.container and found.role == "function" and len(added[found.container]) < _MAX_ADDED:
             added[found.container].append((found.names[0], "\n".join(outline.brief(found, shape, source))))

@@ -29,7 +29,10 @@ class Symbol(msgspec.Struct, frozen=True):
     A short function whole, a longer one as its signature; a class as an outline of its members.
     """
     header: str = ""
-    """Of a member: the first line of its class, for where it is quoted alone; empty where its own text says what it belongs to."""
+    """Of a member: the first line of its class, and below it one step of the file's indentation, for where it is quoted alone.
+
+    Empty where its own text says what it belongs to.
+    """
 
 
 class Import(msgspec.Struct, frozen=True):

@@ -42,7 +42,8 @@ _IMPORTED_ONLY = 0.1
 def near(before: str, after: str, language: str) -> list[str]:
     """Names used around the cursor, at most `MAX_NAMES`.
 
-    First the types of what the cursor completes a member of, then the function that is being called.
+    First the types of what the cursor completes a member of, or with a sign at its end (`shop.pricing.`, `pricing::`) the module
+    that it may be; then the function that is being called.
     Without keywords, what is defined in the text itself, very short names, and the word that is being typed.
     """
     above = _above(before, language)
@@ -56,7 +57,10 @@ def near(before: str, after: str, language: str) -> list[str]:
     for distance, other in enumerate(below[1:_LINES_BELOW], start=1):
         _weigh(weights, other, 1.0 / (1 + 0.25 * distance), known)
     ranked = sorted(weights, key=lambda name: -weights[name])
-    return list(_chosen([*receivers.types(before), *called(before), *ranked], _bound(above) - known.keys(), unfinished(before)))
+    types = receivers.types(before)
+    module = [] if types else list(filter(None, [receivers.module(before)]))
+    chosen = _chosen([*types, *called(before), *ranked], _bound(above) - known.keys(), unfinished(before))
+    return [*module, *chosen][:MAX_NAMES]
 
 
 def unfinished(before: str) -> str:

@@ -14,7 +14,6 @@ from monkeycode_lsp.symbols.walk import summary
 SHORT_LINES, SHORT_TEXT = 8, 500
 """What is not longer is quoted whole."""
 
-_INDENT = "    "
 _CONSTRUCTORS = frozenset({"__init__", "constructor", "initialize", "__construct", "init"})
 _ATTRIBUTE = re.compile(r"^[ \t]*((?:self\.|this\.|\$this->|@)\w+[ \t]*(?::[^=\n]+)?=(?!=)[^\n]*)", re.MULTILINE)
 _PRIVATE = re.compile(r"(?:[^\n]{,80}\s)??(?:private|protected|fileprivate)\s|#")
@@ -56,7 +55,7 @@ def of_class(found: Definition, inside: Sequence[Definition], shape: Shape, sour
     doc = _docstring(found, source) if not shape.end else ""
     head = [*_above(found, shape).splitlines(), *_opened(found, shape, source)]
     if doc:
-        head.append(f'{_INDENT}"""{doc}"""')
+        head.append(f'{shape.indent}"""{doc}"""')
     tail = [*_closed(found, shape, source), *added]
     members = [(member, brief(member, shape, source)) for member in inside]
     return quoting.bounded("\n".join([*head, *_fitting(members, shape, head, tail), *tail]))
@@ -78,14 +77,14 @@ def _fitting(members: Sequence[tuple[Definition, list[str]]], shape: Shape, head
         lines = _joined([(member, text) for member, text in members if not _is_private(member, text)])
     taken: list[str] = []
     for line in lines:
-        n_text -= len(line) + len(_INDENT) + 1
+        n_text -= len(line) + len(shape.indent) + 1
         if n_text < 0 or len(taken) >= n_lines - 1:
             taken.append(shape.comment + "..." if shape.end else "...")
             break
         taken.append(line)
     if not taken and not shape.end:
         taken.append("...")
-    return [_INDENT + line for line in taken]
+    return [shape.indent + line for line in taken]
 
 
 def _joined(members: Sequence[tuple[Definition, list[str]]]) -> list[str]:
@@ -117,9 +116,9 @@ def brief(found: Definition, shape: Shape, source: bytes) -> list[str]:
     attributes = _attributes(found, source)
     if attributes:
         opened = f"{header} {{" if shape.end == "}" else header
-        return [*found.leads, opened, *(_INDENT + line for line in attributes), *([shape.end] if shape.end else [])]
+        return [*found.leads, opened, *(shape.indent + line for line in attributes), *([shape.end] if shape.end else [])]
     if found.role != "function":
-        return [*found.leads, header + shape.elided.replace("\n    ", " ").replace("\n", " ")]
+        return [*found.leads, header + shape.elided.replace(f"\n{shape.indent}", " ").replace("\n", " ")]
     end = "" if found.body is None else " ..." if header.endswith(("=", "=>", "->")) else shape.bodiless
     return [*found.leads, header + end]
 
@@ -158,7 +157,7 @@ def _signature(found: Definition, shape: Shape, source: bytes) -> str:
         return header
     doc = _docstring(found, source) if not shape.end else ""
     if doc:
-        return f'{header}\n{_INDENT}"""{doc}"""\n{_INDENT}...'
+        return f'{header}\n{shape.indent}"""{doc}"""\n{shape.indent}...'
     return header + (shape.elided if shape.end != "}" else _elided(source[found.head_end : found.head_end + 2], header))
 
 

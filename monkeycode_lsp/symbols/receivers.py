@@ -51,6 +51,14 @@ def types(before: str) -> list[str]:
     return list(dict.fromkeys(found))[:MAX_TYPES]
 
 
+def module(before: str) -> str:
+    """What the cursor completes a member of as it is written, if that may be an imported module: `shop.pricing.`; else empty."""
+    chain = _CHAIN.search(before[-_MAX_CHAIN:])
+    if chain is None or chain[1] in _SELF or "()" in chain[2] or chain[2].startswith(("->", "?")):
+        return ""
+    return chain[1] + chain[2]
+
+
 def _bases(above: str) -> list[str]:
     """What the class around the cursor is made from: it is what is not seen here."""
     headers = list(_HEADER.finditer(above))

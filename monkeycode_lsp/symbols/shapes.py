@@ -36,6 +36,8 @@ class Shape(msgspec.Struct, frozen=True):
     comments: frozenset[str] = frozenset({"comment"})
     comment: str = "// "
     """How a comment line begins."""
+    indent: str = "    "
+    """One step of the file's indentation."""
     elided: str = " { ... }"
     """What stands for a body."""
     bodiless: str = ";"

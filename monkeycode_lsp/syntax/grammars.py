@@ -108,11 +108,16 @@ def parse(text: str, language: str, *, within_ms: float = WITHIN_MS) -> Tree | N
         return None
     parser, piece = found
     data = text.encode("utf-8", errors="replace")
-    # To ask for the processor's time costs as much as 100 bytes to parse, so the clock on the wall is asked first.
-    until, until_wall = time.thread_time() + within_ms / 1e3, time.monotonic() + within_ms / 1e3
+    # To ask for the processor's time costs as much as a short text to parse, so it is asked only when a quarter is over on the wall.
+    began, limit, until = time.monotonic(), within_ms / 1e3, 0.0
 
     def is_late(_at: int, _is_fault: bool) -> bool:  # noqa: FBT001 - the library's call
-        return time.monotonic() > until_wall and time.thread_time() > until
+        nonlocal until
+        passed = time.monotonic() - began
+        if not until:
+            until = time.thread_time() + 0.75 * limit if passed > limit / 4 else 0.0
+            return False
+        return passed > limit and time.thread_time() > until
 
     def read(at: int, _place: object) -> bytearray:
         piece[:] = data[at : at + _PIECE]

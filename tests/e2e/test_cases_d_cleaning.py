@@ -116,3 +116,11 @@ async def test_broken_characters_are_not_inserted(scene, said, texts):
     # ggml-org/llama.cpp#11738, unslothai/llama.cpp#202
     shown = await scene.show("x = ‸", said)
     assert shown.text in texts
+
+
+async def test_what_was_no_text_ends_the_answer_in_an_empty_block_too(scene):
+    # ggml-org/llama.cpp#11738
+    shown = await scene.show("def f():\n    ‸\n", "name = 1\n    other = '\ufffd\ufffd'\n    return name")
+    assert (shown.text or "").strip() in {"", "name = 1"}
+    shown = await scene.show("def f(a):\n    ‸\n", "\ufffd\ufffd")
+    assert shown.text is None

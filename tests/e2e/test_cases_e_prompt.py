@@ -4,6 +4,7 @@ import pytest
 
 from tests import servers
 from tests.e2e import scene as scenes
+from tests.fakes import ollama
 
 pytestmark = pytest.mark.e2e
 
@@ -48,6 +49,19 @@ async def test_a_suffix_field_is_used_where_the_server_inserts_by_itself(start):
         (request,) = (await scene.show("a = ‸\n", "1")).requests
         assert (request.json["prompt"], request.json["suffix"]) == ("a = ", "\n")
         assert scene.lsp.shown_messages == []
+
+
+@pytest.mark.parametrize("name", ["qwen2.5-coder:7b-base", "mystery:7b"])
+async def test_what_holds_markers_is_never_put_into_a_chats_template(home, name):
+    # ollama/ollama#5403, twinnydotdev/twinny#142
+    model = ollama.Model(insert="<PRE> {{ .Prompt }} <SUF>{{ .Suffix }} <MID>" if name.startswith("mystery") else ollama.QWEN_INSERT)
+    async with scenes.running(home, backend=(backend := ollama.server(["ok"], models={name: model}))) as scene:
+        scene.lsp.configure(scenes.endpoint(backend.url, name, api="ollama"))
+        shown = await scene.show("a‸b", invoked=True)
+    (request,) = shown.requests
+    assert shown.text == "ok"
+    assert backend.prompts == ["<PRE> a <SUF>b <MID>" if name.startswith("mystery") else QWEN]
+    assert request.json.get("raw") or not any(marker in request.json["prompt"] for marker in ("<|fim", "<PRE>"))
 
 
 async def test_every_family_gets_its_own_markers(start):

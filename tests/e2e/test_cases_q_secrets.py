@@ -1,5 +1,8 @@
 """Kind Q: secrets and privacy."""
 
+import base64
+import hashlib
+
 import pytest
 
 from tests import driver, servers
@@ -33,6 +36,16 @@ async def test_files_that_hold_secrets_are_not_served_whatever_their_language_is
         assert (outcome["outcome"], "secrets" in outcome["reason"]) == ("gated", True)
         for name in ("environment.py", ".env.example", "keys.py", "secret_sauce.py", "pem.py", "id_rsa.pub"):
             assert len((await scene.show("KEY=‸", uri=f"file:///w/{name}", invoked=True)).requests) == 1, name
+
+
+@pytest.mark.parametrize("uri", ["untitled:/w/{}", "vscode-notebook-cell:/w/{}#W0"])
+async def test_nor_is_a_document_of_such_a_name_that_is_no_file(start, uri):
+    async with start(options={"cache": {"enabled": False}}) as scene:
+        for name in (".env", ".env.local", "prod.env", "id_rsa", "server.pem"):
+            for language in ("shellscript", "plaintext"):
+                shown = await scene.show("KEY=‸", language=language, uri=uri.format(name), invoked=True)
+                assert (shown.text, shown.requests) == (None, []), name
+        assert len((await scene.show("KEY=‸", uri=uri.format("keys.py"), invoked=True)).requests) == 1
 
 
 async def echo_the_key(exchange):
@@ -103,7 +116,7 @@ def workspace(tmp_path):
 
 def running(home, workspace, script=None, **options):
     params = driver.VSCODE | {"rootUri": workspace.as_uri(), "workspaceFolders": [{"uri": workspace.as_uri(), "name": "project"}]}
-    return scenes.running(home, script, params=params, options=scenes.merged({"context": {"index": False}}, options))
+    return scenes.running(home, script, params=params, options=scenes.merged({"context": {"index": False, "snippetTokens": 512}}, options))
 
 
 def bodies(scene):
@@ -189,6 +202,34 @@ async def test_a_secret_inside_the_text_does_not_leave_comes_back_in_the_answer_
         assert SECRET not in str(scene.lsp.stderr)
     written = b"".join(file.read_bytes() for file in home.rglob("*") if file.is_file())
     assert SECRET.encode() not in written
+
+
+@pytest.mark.parametrize("invoked", [True, False])
+async def test_in_a_secret_the_model_is_not_asked_and_nothing_of_a_placeholder_is_shown(home, workspace, invoked):
+    async with running(home, workspace, servers.reply('birch_cedar_"'), cache={"enabled": False}) as scene:
+        await scene.ready()
+        for marked in (f'API_TOKEN = "{SECRET}‸"\n', f'API_TOKEN = "{SECRET}‸\n', f'connect(token="{SECRET}‸, user="x")\n'):
+            shown = await scene.show(marked, servers.reply('birch_cedar_"'), uri=(workspace / "app.py").as_uri(), invoked=invoked)
+            assert (shown.text, shown.requests) == (None, [])
+            (outcome,) = await scene.lsp.why()
+            assert (outcome["outcome"], "secret" in outcome["reason"]) == ("gated", True)
+
+
+async def test_lines_of_a_key_that_were_pasted_elsewhere_and_names_of_files_do_not_leave(home, workspace):
+    key = [base64.b64encode(hashlib.sha384(bytes([at])).digest()).decode() for at in range(12)]
+    token = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
+    begin, end = ("-----" + word + " RSA PRIVATE " + "KEY-----" for word in ("BEGIN", "END"))
+    async with running(home, workspace, cache={"enabled": False}) as scene:
+        settings = f'def deploy_key(fahrenheit):\n    return load(KEY)\n\nKEY = """{begin}\n\n{end}"""\n‸'
+        other, _, _ = scene.put(settings, uri=(workspace / "settings_local.py").as_uri())
+        uri, line, column = scene.put(
+            "def main(fahrenheit):\n    deploy_key(fahrenheit)\n    ‸\n", uri=(workspace / f"{token}.py").as_uri()
+        )
+        await scene.ask(uri, line, column, invoked=True)
+        scene.lsp.change(other, (4, 0), (4, 0), "\n".join(key))
+        for _ in range(3):
+            assert (await scene.ask(uri, line, column, invoked=True)).requests
+        assert not [line for line in (*key, token) if line in bodies(scene)]
 
 
 async def test_control_markers_in_the_users_own_text_are_text_everywhere(home, workspace):

@@ -91,16 +91,25 @@ async def test_the_last_edits_in_another_document_are_quoted(home, workspace):
 
 async def test_the_same_text_in_two_files_is_quoted_once_and_the_current_file_not_at_all(home, workspace):
     # continuedev/continue#5336, #6340
-    text = 'def to_celsius(fahrenheit):\n    """Convert a temperature from fahrenheit to celsius."""\n    return (fahrenheit - 32) * 5 / 9\n'
+    uris = {name: (workspace / name).as_uri() for name in ("a.py", "b.py")}
+    about = "def convert(fahrenheit):\n    # convert fahrenheit to the temperature scaled\n    return fahrenheit ‸\n"
+    own = WEATHER.replace("to_celsius", "to_kelvin")
     async with running(home, workspace, context={"index": False}) as scene:
         for name in ("a.py", "b.py", "a.py", "b.py"):
-            uri = (workspace / name).as_uri()
-            if uri not in scene.lsp.texts:
-                scene.put(text + "‸", uri=uri)
-            await scene.ask(uri, 3, 0)
-        marked = "def convert(fahrenheit):\n    # to celsius, the temperature from fahrenheit\n    return (fahrenheit ‸\n"
-        uri, line, column = scene.put(marked, uri=(workspace / "c.py").as_uri())
+            if uris[name] not in scene.lsp.texts:
+                scene.put(WEATHER + "‸", uri=uris[name])
+            await scene.ask(uris[name], 4, 0)
+        # What is quoted has been read, and so has what is quoted in its place once it is closed.
+        look, line, column = scene.put(about, uri=(workspace / "look.py").as_uri())
+        (first,) = await asked(scene, look, line, column, until=quoted)
+        scene.lsp.close_document(uris[first])
+        (second,) = await asked(scene, look, line, column, until=lambda request: quoted(request).keys() - {first})
+        assert {first, second} == uris.keys()
+        scene.put(WEATHER + "‸", uri=uris[first])
+        uri, line, column = scene.put(own + "\n\n" + about, uri=(workspace / "c.py").as_uri())
+        scene.lsp.change(uri, (1, 4), (1, 4), "# ")
+        await asyncio.sleep(0.5)  # nothing tells that the current file was read as well
         files = await asked(scene, uri, line, column, until=quoted)
         assert len(files) == 1
-        assert set(files) < {"a.py", "b.py"}
-        assert next(iter(files.values())).count("def to_celsius") == 1
+        assert files.keys() < uris.keys()
+        assert "".join(files.values()).count("def to_celsius") == 1

@@ -126,3 +126,20 @@ def test_a_glob_that_is_no_pattern_names_no_file_and_breaks_nothing(glob):
     off = gate(disabledGlobs=[glob, "*.md"])
     assert off.refuses(ask("a‸", uri="file:///w/a.md"))
     assert not off.refuses(ask("a‸"))
+
+
+@pytest.mark.parametrize("invoked", [True, False])
+def test_nothing_is_asked_in_a_secret_unless_they_are_shown_to_the_model(invoked):
+    secret = "kV9mQ2xW7bN5tR8pL1cZ4fH6jG0sYqE3"
+    for marked in (
+        f'token = "{secret}‸"\n',
+        f'token = "{secret}‸\n',
+        f'f(token="{secret}‸, 1)\n',
+        f'token = "‸{secret}"\n',
+        f"A_TOKEN={secret}‸",
+    ):
+        assert "secret" in gate().declines(ask(marked, invoked=invoked), at(marked))
+        shown = Gate(config.decode({"privacy": {"redactSecrets": False}})[0])
+        assert "secret" not in shown.declines(ask(marked, invoked=invoked), at(marked))
+    marked = f'token = "{secret}"‸\n'
+    assert gate().declines(ask(marked, invoked=invoked), at(marked)) == ""

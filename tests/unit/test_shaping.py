@@ -149,3 +149,32 @@ async def test_only_where_the_suffix_is_read_first_the_one_that_the_engine_knows
         prompt = shaped.request("file:///w/app.py", at(f"x = ‸{suffix}"), model).prompt
     assert any("total_30" in segment.text for segment in prompt.segments) is is_kept
     assert any("amount" in segment.text for segment in prompt.segments) is not is_kept
+
+
+TOKEN = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
+
+
+def said(request):
+    return "".join(segment.text for segment in request.prompt.segments)
+
+
+async def test_no_path_and_no_name_in_a_prompt_has_a_secret_in_it():
+    window = msgspec.structs.replace(at("x = ‸"), path=f"lib/{TOKEN}.py", repository=f"proj-{TOKEN}")
+    model = await ScriptedEngine([]).ready()
+    request = shaping().request("file:///w/a.py", window, model, snippets=[Snippet(f"a/{TOKEN}/b.py", "y = 1\n")])
+    assert TOKEN not in said(request)
+    assert ("b.py" in said(request), "y = 1" in said(request)) == (True, True)
+    assert TOKEN in said(
+        shaping(privacy={"redactSecrets": False}).request("file:///w/a.py", window, model, snippets=[Snippet("b.py", "y = 1")])
+    )
+
+
+async def test_a_suffix_that_was_kept_has_no_placeholder_that_would_not_be_restored():
+    shaped, model = shaping(template="codestral"), await ScriptedEngine([]).ready()
+    below = "".join(f"line_{n} = compute({n}, alpha, beta)\n" for n in range(60))
+    first, second = (
+        shaped.request("file:///w/a.py", at(f'x = ‸\nfirst = 1\napi_token = "{token}"\n{below}'), model)
+        for token in ("kV9mQ2xW7bN5tR8pL1cZ4fH6jG0sYqE3", "Zt4Lq8Wn2PzYs6HdJ3fGa5Te0UiRb7Xv")
+    )
+    (old,), (new,) = first.redaction.hidden, second.redaction.hidden
+    assert (old.sign in said(second), new.text in said(second)) == (False, True)

@@ -35,7 +35,9 @@ def test_an_exception_lifts_a_pattern():
     assert level("secret/\n!secret/readme.md", "secret/other.md") is Level.NEVER
 
 
-@pytest.mark.parametrize("text", ["a.py\n[local]\n*.py", "[local]\n*.py\n[never]\na.py", "a.py\n[local]\n!a.py", "[never]\na.py\n[local]\n*.py\n!a.py"])
+@pytest.mark.parametrize(
+    "text", ["a.py\n[local]\n*.py", "[local]\n*.py\n[never]\na.py", "a.py\n[local]\n!a.py", "[never]\na.py\n[local]\n*.py\n!a.py"]
+)
 def test_what_is_never_served_stays_so_whatever_is_said_of_this_machine(text):
     assert level(text, "a.py") is Level.NEVER
 

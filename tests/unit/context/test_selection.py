@@ -239,11 +239,8 @@ def test_what_is_no_candidate_any_more_fades_with_each_line_and_gives_way() -> N
     budget = sum(map(snippets.cost, several)) + 5
     first = take(NONE, several, budget=budget)
     newer = [snippet(name, score=0.75, n=9) for name in ("four", "five", "six")]
-    assert take(first, newer, 10, budget=budget).snippets == first.snippets
-    current = first
-    for line in range(1, 40):
-        current = take(current, newer if line == 39 else [], line, budget=budget)
-    assert set(current.snippets) & set(newer)
+    assert take(first, newer, 5, budget=budget).snippets == first.snippets
+    assert set(take(first, newer, 30, budget=budget).snippets) <= set(newer)
 
 
 def test_far_away_less_of_a_gain_is_worth_a_change() -> None:

@@ -58,7 +58,7 @@ def test_every_beginning_of_a_shape_is_one_of_its_pattern(shape):
         f'const apiToken string = "{RANDOM}"',
         f'var apiToken string = "{RANDOM}"',
         f'const API_TOKEN: &str = "{RANDOM}";',
-        f"const API_TOKEN: &'static str = \"{RANDOM}\";",
+        f'const API_TOKEN: &\'static str = "{RANDOM}";',
         f'#define API_TOKEN "{RANDOM}"',
         f'def f(token: str | None = "{RANDOM}"): pass',
         f'token: Final[Optional[str]] = "{RANDOM}"',
@@ -164,7 +164,7 @@ def test_one_line_of_a_keys_body_alone_and_rows_of_digests_are_no_key():
 def test_a_key_in_one_line_is_found_without_its_beginning_and_end():
     (body,) = found(BODY[0][-30:] + "\\n" + "\\n".join(BODY) + '\\n"')
     assert body == BODY[0][-30:] + "\\n" + "\\n".join(BODY) + "\\n"
-    assert found(r"\n".join(["a = b", "c = d"])) == []
+    assert found(r"a = b\nc = d") == []
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,7 @@ def test_a_key_in_one_line_is_found_without_its_beginning_and_end():
         f'- name: API_TOKEN\n  value: "{RANDOM}"\n',
         f'[{{"name": "API_TOKEN",\n  "value": "{RANDOM}"}}]\n',
         f"<key>ApiToken</key>\n<string>{RANDOM}</string>\n",
-        f"const API_TOKEN: &str =\n    \"{RANDOM}\";\n",
+        f'const API_TOKEN: &str =\n    "{RANDOM}";\n',
         'password = (\n    "Sommer2024!"\n)\n',
     ],
 )
@@ -190,7 +190,9 @@ def test_all_pieces_of_a_secret_in_several_lines_are_found():
     assert found(f'token = (\n    "{RANDOM}"\n    "{RANDOM[::-1]}"\n    "an end"\n)\n"{RANDOM}"') == [RANDOM, RANDOM[::-1]]
 
 
-@pytest.mark.parametrize("text", ["def token(\n    self, a='x1'):\n", "if token ==\n  'identifier':\n", "token:\n    value: str\n", "name: token\nvalue: 12\n"])
+@pytest.mark.parametrize(
+    "text", ["def token(\n    self, a='x1'):\n", "if token ==\n  'identifier':\n", "token:\n    value: str\n", "name: token\nvalue: 12\n"]
+)
 def test_what_stands_below_a_name_need_not_be_a_secret(text):
     assert found(text) == []
 

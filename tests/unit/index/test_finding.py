@@ -114,7 +114,7 @@ METHODS = {
     ("language", "alone"),
     [
         ("python", "class Cart(Base):\n    def total(self, tax):\n        return self.net * tax"),
-        ("typescript", "export class Cart extends Base {\n    total(tax: number) {\n      return this.net * tax;\n    }\n}"),
+        ("typescript", "export class Cart extends Base {\n  total(tax: number) {\n    return this.net * tax;\n  }\n}"),
     ],
 )
 async def test_a_member_stands_in_its_class_unless_that_is_quoted_too(top, store, language, alone):

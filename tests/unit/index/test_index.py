@@ -343,3 +343,13 @@ async def test_what_becomes_private_leaves_the_database_with_its_text(top, store
 def _lies_in(folder, what):
     """Whether any file there holds it."""
     return any(what in path.read_bytes() for path in folder.rglob("*") if path.is_file())
+
+
+async def test_no_secret_of_a_file_is_kept(top, store):
+    secret = "sk_live_" + "9fK2mX7cQ4vB8nT1wZ5rY3pL"
+    write(top, {"conf.py": f'API_KEY = "{secret}"\n\n\ndef connect():\n    return Client("{secret}")\n'})
+    async with window(top, store) as index:
+        await index.ready()
+        found = await index.definitions(["API_KEY", "connect"], "python")
+        assert [one.text.splitlines()[0] for one in found] == ['API_KEY = "..."', "def connect():"]
+        assert all(secret.encode() not in file.read_bytes() for file in store.rglob("*") if file.is_file())

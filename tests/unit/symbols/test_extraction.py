@@ -418,14 +418,14 @@ def test_a_typescript_class_is_an_outline() -> None:
         "// Talks.",
         "@Component({ a: 1 })",
         "export default class Client extends Base<Foo> implements I {",
-        '    private url: string = "";',
-        "    static count = 1;",
-        "    constructor(private http: Http, url: string) {",
-        "        this.url = url;",
-        "    }",
-        "    get name(): string;",
-        "    load = async (x: number): Promise<void> => ...",
-        "    protected abstract go(): void",
+        '  private url: string = "";',
+        "  static count = 1;",
+        "  constructor(private http: Http, url: string) {",
+        "    this.url = url;",
+        "  }",
+        "  get name(): string;",
+        "  load = async (x: number): Promise<void> => ...",
+        "  protected abstract go(): void",
         "}",
     )
     check("typescript", "make", "export const make = async (x: number): Promise<Client> => { ... }")
@@ -436,7 +436,7 @@ def test_methods_that_stand_outside_belong_to_the_outline() -> None:
     check(
         "go",
         "Server",
-        '// Server serves.\ntype Server struct {\n    Addr string `json:"addr"`\n    *Base\n}\nfunc (s *Server) Serve(w Writer) error',
+        '// Server serves.\ntype Server struct {\n\tAddr string `json:"addr"`\n\t*Base\n}\nfunc (s *Server) Serve(w Writer) error',
     )
     check(
         "rust",
@@ -465,7 +465,7 @@ def test_one_of_several_keeps_its_keyword() -> None:
 
 def test_what_a_c_struct_is_called_last_is_kept() -> None:
     fields = "".join(f"  int field_{n};\n" for n in range(12))
-    assert extract(f"typedef struct {{\n{fields}}} Plain;\n", "c")[0].text.endswith("    int field_11;\n} Plain;")
+    assert extract(f"typedef struct {{\n{fields}}} Plain;\n", "c")[0].text.endswith("\n  int field_11;\n} Plain;")
 
 
 def test_a_header_of_cpp_is_read_as_such_and_export_macros_do_not_hide_a_class() -> None:
@@ -552,7 +552,7 @@ def check_bounds(symbols: list[Symbol]) -> None:
 )
 def test_a_member_knows_the_first_line_of_its_class(language: str, text: str, header: str) -> None:
     (found,) = [symbol for symbol in extract(text, language) if symbol.name == "f"]
-    assert found.header == header
+    assert found.header.partition("\n")[0] == header
 
 
 @pytest.mark.parametrize("language", ["go", "javascript", "c", "lua", "swift", "python"])
@@ -584,3 +584,13 @@ def test_mutilated_sources_are_read_too(language: str) -> None:
 @given(st.text(max_size=400), st.sampled_from([*sorted(SHAPES), "elixir", "plaintext", "unheard-of"]))
 def test_no_text_makes_it_fail(text: str, language: str) -> None:
     check_bounds(extract(text, language))
+
+
+@pytest.mark.parametrize("indent", ["\t", "  ", "   ", "    "])
+def test_an_outline_is_indented_as_its_file(indent):
+    body = "".join(f"{indent}{indent}x += {n}\n" for n in range(12))
+    text = f"class Cart:\n{indent}rate = 1\n{indent}def total(self):\n{body}{indent}def other(self):\n{body}"
+    cart, total, _ = extract(text, "python")
+    assert {line[: len(line) - len(line.lstrip())] for line in cart.text.split("\n")[1:]} == {indent}
+    assert (total.header, total.text.split("\n")[-1].lstrip()) == (f"class Cart:\n{indent}", total.text.split("\n")[-1].strip())
+    assert "    " not in cart.text or indent == "    "

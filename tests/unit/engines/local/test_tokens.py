@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from monkeycode_lsp.domain import Control, Plain
 from monkeycode_lsp.engines.local.batch.tokens import common_prefix, prompt_tokens
 from tests.unit.engines.local.toy import CONTROLS, ToyRuntime
+from tests.unit.places import at
 
 
 def test_begin_of_text_comes_once_and_first():
@@ -12,6 +15,16 @@ def test_begin_of_text_comes_once_and_first():
     assert prompt_tokens(ToyRuntime(bos=bos), (Plain("a"),)) == [bos, 97]
     assert prompt_tokens(ToyRuntime(bos=bos), (Control("<bos>"), Plain("a"))) == [bos, 97]
     assert prompt_tokens(ToyRuntime(), (Plain("1, "), Control("<mid>"), Plain(", 5"))).count(bos) == 0
+
+
+@pytest.mark.parametrize("lead", [(), (Control("<bos>"),)], ids=["a family without one of its own", "a family that begins with it"])
+def test_in_the_prompt_of_a_place_begin_of_text_comes_once_and_first(lead):
+    # ggml-org/llama.cpp#11092, abetlen/llama-cpp-python#1561
+    window = at("1, ‸, 5")
+    segments = (*lead, Control("<pre>"), Plain(window.prefix), Control("<mid>"), Plain(window.suffix))
+    bos, runtime = CONTROLS["<bos>"], ToyRuntime(bos=CONTROLS["<bos>"])
+    tokens = prompt_tokens(runtime, segments)
+    assert tokens == [bos, CONTROLS["<pre>"], *b"1, ", CONTROLS["<mid>"], *b", 5"]
 
 
 def test_an_empty_prompt_still_reads_something():

@@ -91,7 +91,7 @@ def test_figures_may_come_before_with_and_after_the_finish_reason() -> None:
         event(choice("ok", "stop")) + alone + DONE,
         event(choice("ok", "stop")) + alone,
     ):
-        assert told(stream)[-1].usage == Usage(read=9, generated=1)
+        assert told(stream)[-1].usage == Usage(read=9, generated=1, whole=9)
 
 
 def test_done_alone_is_an_empty_answer() -> None:
