@@ -8,7 +8,7 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -55,10 +55,16 @@ def make_server(overrides: Mapping[str, Any] | None = None, *, state: Path | Non
         outcomes.save()
         history.save()
 
-    def make_completer(settings: config.Config, report: Report, before: Completer | None) -> Completer:
+    def make_completer(
+        settings: config.Config, report: Report, before: Completer | None, list_folders: Callable[[], list[str]]
+    ) -> Completer:
         same_cache = before is not None and before.settings.cache == settings.cache
         same_context = before is not None and _context_of(before.settings) == _context_of(settings)
-        rules = before.rules if before is not None and same_context and before.rules else make_rules(settings.privacy, report)
+        rules = (
+            before.rules
+            if before is not None and same_context and before.rules
+            else make_rules(settings.privacy, report, folders=list_folders)
+        )
         same_engine = before is not None and choose.same_engine(before.settings, settings)
         return Completer(
             settings=settings,
@@ -98,13 +104,13 @@ def _context_of(settings: config.Config) -> tuple[object, ...]:
     return settings.context, settings.privacy, settings.completion.disabled_globs
 
 
-def make_rules(settings: config.Privacy, report: Report) -> Rules:
+def make_rules(settings: config.Privacy, report: Report, *, folders: Callable[[], Iterable[str]] = tuple) -> Rules:
     """What the ignore files say."""
 
     def tell(text: str) -> None:
         report(ConfigError(text))
 
-    return Rules(settings.ignore_files, secret_files=settings.secret_files, report=tell)
+    return Rules(settings.ignore_files, secret_files=settings.secret_files, report=tell, folders=folders)
 
 
 def make_gathering(settings: config.Config, rules: Rules, report: Report, *, index: MakeIndex | None = None) -> Gathering:

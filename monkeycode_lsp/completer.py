@@ -75,8 +75,9 @@ class Completer:
         on_battery: Callable[[], bool] = power.on_battery,
     ) -> None:
         self.settings = settings
-        self._engine = engine
-        self._recall = recall
+        self.engine = engine
+        self.recall = recall
+        """These, with what follows in public, a pipeline with other settings may go on with."""
         self._turn = turn
         self._outcomes = outcomes
         self._report = report
@@ -146,7 +147,7 @@ class Completer:
         self._works_on(ask.snapshot)
         window = self._requesting.window(ask, self._readiness.model)
         log.saw(window)
-        self._recall.showings.saw(uri, window)
+        self.recall.showings.saw(uri, window)
         rule = self._admission.declines(ask, window)
         log.stages.end("gate")
         if rule:
@@ -171,7 +172,7 @@ class Completer:
         n, request = self.settings.completion.candidates, self._requesting.request(ask, window, model)
         usual_s = max(clock.now() - began, self._rhythm.engine_ms / 1e3)
         drawing = candidates.drawn(
-            self._engine,
+            self.engine,
             self._shaping,
             request,
             self._requesting.scope(model, ask.snapshot),
@@ -252,7 +253,7 @@ class Completer:
         return self._show(ask, window, Suggestion(found.text, origin=origin, confidence=generation.confidence), log)
 
     def _show(self, ask: Ask, window: Window, suggestion: Suggestion, log: Account) -> list[Suggestion]:
-        if ask.trigger is Trigger.AUTOMATIC and self._recall.showings.tired(window, suggestion.text):
+        if ask.trigger is Trigger.AUTOMATIC and self.recall.showings.tired(window, suggestion.text):
             return log.nothing(OutcomeKind.EMPTY, "You have not taken this suggestion here before (setting cache.showings).")
         model = self._readiness.model
         verdict = self._silence.judge(ask, window, suggestion, model.fingerprint if model else "")
@@ -266,7 +267,7 @@ class Completer:
     def _prepare_next(self, ask: Ask, window: Window, text: str) -> None:
         """Work out what comes after the suggestion, as if it had been taken; at least read what was not asked for."""
         uri, model = ask.snapshot.uri, self._readiness.model
-        if model is None or not self.settings.cache.enabled or self._recall.table.all_running(uri):
+        if model is None or not self.settings.cache.enabled or self.recall.table.all_running(uri):
             return
         after = msgspec.structs.replace(window, prefix=window.prefix + text)
         if not self._look_ahead.allows(model):
@@ -320,7 +321,7 @@ class Completer:
     def opened(self, snapshot: Snapshot, *, n_nuls: int = 0) -> None:
         """A document is there to be worked on: the engine may read it before the first ask."""
         if self.met(snapshot, n_nuls=n_nuls):
-            self._recall.meet(snapshot.workspace)
+            self.recall.meet(snapshot.workspace)
             self._opened = snapshot
             self._read_opened()
 
@@ -361,35 +362,31 @@ class Completer:
             self.gathering.forget()
         self.gathering.saved(uri, workspace, path)
 
+    def folders_changed(self) -> None:
+        """Other ignore files may count now."""
+        if self.rules is not None:
+            self.rules.changed()
+        self.gathering.forget()
+
     def closed(self, uri: str) -> None:
         """The document was closed: stop what runs for it and forget what helped only there."""
         self._generations.leave(uri)
         self._read_ahead.stop(uri)
-        self._recall.forget(uri)
+        self.recall.forget(uri)
         self.gathering.closed(uri)
         self.screen.closed(uri)
-
-    @property
-    def engine(self) -> Engine:
-        """The engine that answers, so that a pipeline with other settings can go on with it."""
-        return self._engine
-
-    @property
-    def recall(self) -> Recall:
-        """What is remembered, for a pipeline with the same settings of the cache."""
-        return self._recall
 
     async def retire(self, successor: Completer | None = None) -> None:
         """Stop everything; close what no successor goes on with."""
         self._read_ahead.stop()
         self._look_ahead.aclose()
         self._generations.leave()
-        close_engine = successor is None or successor.engine is not self._engine
+        close_engine = successor is None or successor.engine is not self.engine
         if close_engine:
             self._readiness.cancel()
         await self._generations.aclose()
-        if successor is None or successor.recall is not self._recall:
-            await self._recall.aclose()
+        if successor is None or successor.recall is not self.recall:
+            await self.recall.aclose()
         if successor is None or successor.gathering is not self.gathering:
             await self.gathering.aclose()
         if self.rules is not None and (successor is None or successor.rules is not self.rules):
@@ -397,4 +394,4 @@ class Completer:
         if close_engine:
             await self.counts.aclose()
             await self._turn.aclose()  # a loser may still be about to ask it
-            await self._engine.aclose()
+            await self.engine.aclose()

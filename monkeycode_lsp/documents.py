@@ -167,6 +167,10 @@ class Documents:
     def remove_folder(self, uri: str) -> None:
         self._folders.pop(normal(uri).rstrip("/"), None)
 
+    def folders(self) -> list[str]:
+        """The workspace's folders, by their URIs."""
+        return list(self._folders)
+
     def workspace_of(self, uri: str) -> str:
         """The innermost folder that holds `uri`; without one, the only folder there is (for unsaved documents)."""
         key = normal(uri)

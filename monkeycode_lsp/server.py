@@ -45,8 +45,8 @@ TRIGGER_CHARACTERS = list(".([{,:=/ \"'")
 _SAVE_EVERY_S = 1.0
 
 Report = Callable[[MonkeyCodeError], None]
-MakeCompleter = Callable[[Config, Report, Completer | None], Completer]
-"""A pipeline for new settings; it may take over parts of the one before."""
+MakeCompleter = Callable[[Config, Report, Completer | None, Callable[[], list[str]]], Completer]
+"""A pipeline for new settings; it may take over parts of the one before.  The last argument tells the workspace's folders."""
 
 
 class Server:
@@ -73,7 +73,8 @@ class Server:
         self._completer: Completer | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
         self._newest = ""
-        self._ended = asyncio.Event()
+        self.ended = asyncio.Event()
+        """Set when the process should end."""
         self._configured = asyncio.Event()
         self.exit_code = 1
         ls = LanguageServer(
@@ -105,11 +106,6 @@ class Server:
         """One message of the editor."""
         self._protocol.receive(body)
 
-    @property
-    def ended(self) -> asyncio.Event:
-        """Set when the process should end."""
-        return self._ended
-
     async def aclose(self) -> None:
         """Leave nothing behind: no generation, no engine, no task."""
         self._notices.close()
@@ -122,7 +118,7 @@ class Server:
 
     def _exit(self, code: int) -> None:
         self.exit_code = code
-        self._ended.set()
+        self.ended.set()
 
     def _register(self) -> None:
         def feature(method: str, options: Any = None) -> Callable[[Callable[[Any], Any]], Any]:
@@ -194,7 +190,7 @@ class Server:
         self._notices.forget()
         self._notices.mirror = settings.local.mirror
         try:
-            self._completer = self._make_completer(settings, self._report, before)
+            self._completer = self._make_completer(settings, self._report, before, self._documents.folders)
         except Exception as exc:
             logger.exception("the settings cannot be used")
             self._notices.say(
@@ -293,6 +289,8 @@ class Server:
             self._documents.remove_folder(folder.uri)
         for folder in params.event.added:
             self._documents.add_folder(folder.uri)
+        if self._completer is not None:
+            self._completer.folders_changed()
 
     # Completion
 

@@ -38,7 +38,7 @@ async def test_files_that_hold_secrets_are_not_served_whatever_their_language_is
             assert len((await scene.show("KEY=‸", uri=f"file:///w/{name}", invoked=True)).requests) == 1, name
 
 
-@pytest.mark.parametrize("uri", ["untitled:/w/{}", "vscode-notebook-cell:/w/{}#W0"])
+@pytest.mark.parametrize("uri", ["untitled:/w/{}", "vscode-notebook-cell:/w/{}#W0", "vscode-remote://ssh-remote+host/w/{}"])
 async def test_nor_is_a_document_of_such_a_name_that_is_no_file(start, uri):
     async with start(options={"cache": {"enabled": False}}) as scene:
         for name in (".env", ".env.local", "prod.env", "id_rsa", "server.pem"):

@@ -92,12 +92,12 @@ async def test_the_last_edits_in_another_document_are_quoted(home, workspace):
 async def test_the_same_text_in_two_files_is_quoted_once_and_the_current_file_not_at_all(home, workspace):
     # continuedev/continue#5336, #6340
     uris = {name: (workspace / name).as_uri() for name in ("a.py", "b.py")}
-    about = "def convert(fahrenheit):\n    # convert fahrenheit to the temperature scaled\n    return fahrenheit ‸\n"
-    own = WEATHER.replace("to_celsius", "to_kelvin")
+    text = WEATHER.replace("a temperature", "a temperature from fahrenheit to celsius")
+    about = "def convert(fahrenheit):\n    # to celsius, the temperature from fahrenheit, scaled\n    return (fahrenheit ‸\n"
     async with running(home, workspace, context={"index": False}) as scene:
         for name in ("a.py", "b.py", "a.py", "b.py"):
             if uris[name] not in scene.lsp.texts:
-                scene.put(WEATHER + "‸", uri=uris[name])
+                scene.put(text + "‸", uri=uris[name])
             await scene.ask(uris[name], 4, 0)
         # What is quoted has been read, and so has what is quoted in its place once it is closed.
         look, line, column = scene.put(about, uri=(workspace / "look.py").as_uri())
@@ -105,8 +105,8 @@ async def test_the_same_text_in_two_files_is_quoted_once_and_the_current_file_no
         scene.lsp.close_document(uris[first])
         (second,) = await asked(scene, look, line, column, until=lambda request: quoted(request).keys() - {first})
         assert {first, second} == uris.keys()
-        scene.put(WEATHER + "‸", uri=uris[first])
-        uri, line, column = scene.put(own + "\n\n" + about, uri=(workspace / "c.py").as_uri())
+        scene.put(text + "‸", uri=uris[first])
+        uri, line, column = scene.put(text.replace("to_celsius", "to_kelvin") + "\n\n" + about, uri=(workspace / "c.py").as_uri())
         scene.lsp.change(uri, (1, 4), (1, 4), "# ")
         await asyncio.sleep(0.5)  # nothing tells that the current file was read as well
         files = await asked(scene, uri, line, column, until=quoted)

@@ -69,3 +69,16 @@ async def test_a_private_document_reaches_no_engine_and_the_reason_is_told(tmp_p
     assert pipeline.engine.prompts == []
     assert pipeline.last.kind is OutcomeKind.GATED
     assert "line 1" in pipeline.last.reason
+
+
+async def test_the_ignore_files_of_every_folder_that_holds_the_document_count(tmp_path):
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    (tmp_path / ".monkeycodeignore").write_text("inner/*.py\n")
+    folders = [tmp_path.as_uri(), inner.as_uri()]
+    rules = Rules((".monkeycodeignore",), report=[].append, folders=lambda: folders)
+    admitted = Admission(config.Config(), rules)
+    assert (await admitted.admitted(asking(inner / "app.py", inner), n_nuls=0))[1] != ""
+    folders.remove(tmp_path.as_uri())
+    rules.changed()
+    assert (await admitted.admitted(asking(inner / "app.py", inner), n_nuls=0))[1] == ""

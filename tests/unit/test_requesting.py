@@ -92,10 +92,10 @@ async def test_how_fast_an_engine_reads_is_learnt_from_what_somebody_asked_for()
         async def stream(self, prompt):
             self.prompts.append(prompt)
             is_ahead = len(self.prompts) > 1
-            await asyncio.sleep(2.0 if is_ahead else 0.05)
+            await asyncio.sleep(0.5 if is_ahead else 0.05)
             yield Chunk("x", finish=Finish.STOP, usage=Usage(reused=0, read=1_000, generated=1))
 
-    pipeline = Pipeline(engine=Late([]), cache={"enabled": True})
+    pipeline = Pipeline(engine=Late([]), read_s=0.2)
     document = "total = compute(first, second)\n" * 2_000
     assert await pipeline.text(f"{document}a = ‸\n", invoked=True) == "x"
     await until(lambda: len(pipeline.engine.prompts) == 2)
