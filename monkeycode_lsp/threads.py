@@ -6,10 +6,11 @@ The event loop's own executor is no place for such work: a few that hang there s
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 
@@ -19,6 +20,48 @@ async def run(kind: str, work: Callable[[], T]) -> T:
     thread = _Thread(kind, work)
     thread.start()
     return await asyncio.wrap_future(thread.answer)
+
+
+class Together:
+    """Work of one kind that is asked for in the same moment runs on one thread, one after the other: a thread each would cost more."""
+
+    # The mutable state is the work that waits for the thread to be started.
+
+    def __init__(self, kind: str) -> None:
+        self._kind = kind
+        self._waiting: list[tuple[Callable[[], Any], asyncio.Future[Any]]] = []
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """What `work` returns or raises."""
+        answer: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._waiting.append((work, answer))
+        if len(self._waiting) == 1:
+            asyncio.get_running_loop().call_soon(self._start)
+        return await answer
+
+    def _start(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        loop = asyncio.get_running_loop()
+
+        def tell(answer: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:
+            if answer.done():
+                return  # who asked has gone
+            if error is None:
+                answer.set_result(result)
+            else:
+                answer.set_exception(error)
+
+        def work_all() -> None:
+            for work, answer in waiting:
+                result, error = None, None
+                try:
+                    result = work()
+                except Exception as exc:  # noqa: BLE001 - whatever it is, it belongs to who waits
+                    error = exc
+                with contextlib.suppress(RuntimeError):  # the loop has ended
+                    loop.call_soon_threadsafe(tell, answer, result, error)
+
+        _Thread(self._kind, work_all).start()
 
 
 def at_work(kind: str) -> bool:

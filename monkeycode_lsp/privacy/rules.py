@@ -60,6 +60,7 @@ class Rules:
         self._files: dict[Path, Read] = {}
         self._looking: dict[str, asyncio.Task[None]] = {}
         self._told: dict[Path, str] = {}
+        self._off = threads.Together("ignore files")
         self._n_changes = 0
 
     def known(self, uri: str) -> Verdict | None:
@@ -104,7 +105,7 @@ class Rules:
         try:
             places = reading.places(uri, folders)
             if places:
-                found = await threads.run("ignore files", partial(_looked, places, folders, self._names, dict(self._files)))
+                found = await self._off.run(partial(_looked, places, folders, self._names, dict(self._files)))
             verdict = _strictest(found)
             if any(secrets.is_secret(one.real, self._secret_files) for one in found):
                 verdict = _never("the name of the file that it is, or is a link to, says that it holds secrets")

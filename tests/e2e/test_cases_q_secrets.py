@@ -247,3 +247,4 @@ async def test_control_markers_in_the_users_own_text_are_text_everywhere(home, w
             assert prompt.count(marker) == 1
             assert prompt.count("<|fim_prefix|>") == prompt.count("<|fim_suffix|>") == 1
             assert "a<|file_sep|>b" not in prompt
+        assert "return fahrenheit" in prompt  # the other document is quoted

@@ -42,7 +42,9 @@ async def asked(scene, uri, line, column, *, until=lambda request: True, within_
 def running(home, workspace, **options):
     folders = [{"uri": workspace.as_uri(), "name": "project"}]
     params = driver.VSCODE | {"rootUri": workspace.as_uri(), "workspaceFolders": folders}
-    return scenes.running(home, params=params, options=scenes.merged({"cache": {"enabled": False}, "context": {"snippetTokens": 512}}, options))
+    return scenes.running(
+        home, params=params, options=scenes.merged({"cache": {"enabled": False}, "context": {"snippetTokens": 512}}, options)
+    )
 
 
 async def test_a_definition_in_another_file_of_the_workspace_is_quoted_with_its_path(home, workspace):

@@ -1,4 +1,7 @@
-"""The composition root: which tiers the settings ask for."""
+"""The composition root: which tiers the settings ask for, and whose log is heard."""
+
+import subprocess
+import sys
 
 import pytest
 
@@ -44,3 +47,18 @@ async def test_a_folder_that_cannot_be_named_is_told_and_costs_the_disk_only(mad
     tiers, (told,) = made(directory="~no-such-user-of-this-machine/x", sharedUrl="redis://127.0.0.1:1")
     assert tiers == [Origin.SHARED]
     assert "cache.directory" in told
+
+
+def test_libraries_that_log_whole_messages_are_not_heard_whatever_the_level():
+    program = """
+import logging
+from monkeycode_lsp import app
+app.start_logging("debug")
+for name in ("pygls.protocol.json_rpc", "pygls.server", "httpx", "httpcore.http11", "hpack.hpack", "websockets.server", "asyncio"):
+    for level in (logging.DEBUG, logging.INFO, logging.ERROR):
+        logging.getLogger(name).log(level, "the user's text, by %s", name)
+logging.getLogger("monkeycode_lsp.app").debug("what we say")
+"""
+    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60).stderr
+    assert "what we say" in said
+    assert "the user's text" not in said

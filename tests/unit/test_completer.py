@@ -29,7 +29,16 @@ async def until(condition):
 
 class Pipeline:
     def __init__(
-        self, answers=("return a + b",), engine=None, read_s=2.0, on_battery=lambda: False, rules=None, gathering=None, tiers=(), **settings
+        self,
+        answers=("return a + b",),
+        engine=None,
+        *,
+        read_s=2.0,
+        on_battery=lambda: False,
+        rules=None,
+        gathering=None,
+        tiers=(),
+        **settings,
     ):
         tree = {"debounce": {"mode": "off"}} | settings
         self.engine = engine or ScriptedEngine(list(answers))

@@ -117,6 +117,14 @@ def test_a_secret_that_the_cursor_stands_in_is_hidden_on_both_sides():
         assert not any(RANDOM[n : n + 8] in redaction.before + redaction.after for n in range(len(RANDOM) - 8))
 
 
+def test_the_two_halves_of_a_secret_around_the_cursor_are_two_and_each_is_hidden_elsewhere_too():
+    at = LINE.index(RANDOM) + 20
+    before, after = LINE[:at], LINE[at:]
+    redaction = REDACTOR.redact(before, after)
+    assert {hidden.secret for hidden in redaction.hidden} == {RANDOM[:20], RANDOM[20:]}
+    assert redaction.before.endswith(next(hidden.text for hidden in redaction.hidden if hidden.secret == RANDOM[:20]))
+
+
 def test_a_text_that_holds_a_placeholder_already_gets_another_one():
     hidden = REDACTOR.redact(LINE, "").hidden[0]
     redaction = REDACTOR.redact(LINE, f"# {hidden.text}\n")

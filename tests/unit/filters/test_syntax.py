@@ -108,3 +108,7 @@ def test_only_what_stands_near_is_parsed_and_it_says_the_same():
 )
 def test_what_goes_on_with_the_lines_above_is_no_fault(marked, answer):
     assert syntax.without_faults(answer, at(marked)) == answer
+
+
+def test_what_is_too_long_to_be_judged_in_time_is_not_shown():
+    assert syntax.without_faults("(" * 3_000_000, at("x = ‸\n")) == ""

@@ -70,6 +70,18 @@ async def test_imported_files_come_first_then_those_beside_the_document(top, sto
         assert found[0].score > found[1].score > found[2].score
 
 
+async def test_what_is_imported_is_worth_the_same_however_many_others_define_it(top, store):
+    scores = []
+    for n_others in (0, 9):
+        write(top, {"lib/c.py": "def load(): pass\n"} | {f"far/a{n}.py": "def load(): pass\n" for n in range(n_others)})
+        async with window(top, store) as index:
+            await index.ready()
+            first, *_ = await index.definitions(["load"], "python", [Import("lib.c", (("load", "load"),))], path="here/own.py")
+            assert first.path == "lib/c.py"
+            scores.append(first.score)
+    assert scores[0] == scores[1]
+
+
 async def test_a_name_that_everything_defines_counts_only_where_it_is_imported_from(top, store):
     write(top, {f"m{number}.py": "def main(): pass\n" for number in range(60)} | {"rare.py": "def rare(): pass\n"})
     async with window(top, store) as index:
