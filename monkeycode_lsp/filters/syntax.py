@@ -46,6 +46,8 @@ _BEGINS = re.compile(
     r"(?!(?:else|elif|elsif|except|finally|catch|rescue|ensure|end|case|default|when|then|do|where)\b)[^\s)\]}#/*\"'<>|&.,;:+-]"
 )
 """A line that begins something at the left margin; what goes on with the line above does not."""
+_GOES_ON = re.compile(r"(?:[-+*/%&|^=<>.@~]|(?<!\w)(?:and|or|not|in|is|if|else|lambda|await|as|from|import|del|assert))[ \t]*\Z")
+_IMPORTS = re.compile(r"\s*(?:from\b.*)?\bimport\b")
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 
 
@@ -64,6 +66,7 @@ def without_faults(text: str, window: Window, around: Surroundings = Surrounding
         n = place.n_with(piece)
         if n is None:
             break  # to look for more would take too long
+        n += _dangles(piece, window)
         if n == 0:
             return piece
         if n <= place.n_without and not no_worse:
@@ -75,6 +78,17 @@ def prepare(window: Window, around: Surroundings) -> None:
     """Parse what stands around the answer before it is there."""
     if window.language not in _UNJUDGED:
         next(_places(window, around), None)
+
+
+def _dangles(text: str, window: Window) -> bool:
+    """Whether a line of Python ends where it must go on: the grammar takes the next line for the rest of it."""
+    if window.language != "python" or window.line_after.strip():
+        return False
+    last = (text if "\n" in text else window.line_before + text).rpartition("\n")[2]
+    if not _GOES_ON.search(last) and not (last.rstrip().endswith(",") and _IMPORTS.match(last)):
+        return False
+    said = brackets.balance(window.prefix + text, "python")
+    return "#" not in last and not said.unclosed and not said.n_quotes
 
 
 class _Place(msgspec.Struct, frozen=True):

@@ -8,7 +8,9 @@ at "never", and once more as it is set.
 
 from __future__ import annotations
 
+import ast
 import asyncio
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import aclosing
 
@@ -105,6 +107,20 @@ def _most(counts: Iterable[int | None]) -> int | None:
 
 
 def brought_in(before: str, text: str, after: str, language: str = "python") -> int | None:
-    """Parse errors that the document has more with `text` in it; None: no grammar."""
+    """Parse errors that the document has more with `text` in it, for Python by its own parser too; None: no grammar."""
     without, within = (faults.count(document, language, within_ms=_WITHIN_MS) for document in (before + after, before + text + after))
-    return None if without is None or within is None else max(0, within - without)
+    if without is None or within is None:
+        return None
+    more = max(0, within - without)
+    if more or language != "python":
+        return more
+    return int(_is_python(before + after) and not _is_python(before + text + after))
+
+
+def _is_python(text: str) -> bool:
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError):
+        return False
+    return True

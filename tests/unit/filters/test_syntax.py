@@ -112,3 +112,22 @@ def test_what_goes_on_with_the_lines_above_is_no_fault(marked, answer):
 
 def test_what_is_too_long_to_be_judged_in_time_is_not_shown():
     assert syntax.without_faults("(" * 3_000_000, at("x = ‸\n")) == ""
+
+
+@pytest.mark.parametrize(
+    ("marked", "answer", "left"),
+    [
+        ("token = ‸\nprint(token)\n", "foo(1) +", "foo(1)"),
+        ("token = ‸\nprint(token)\n", "foo(1) + (", "foo(1)"),
+        ("x = ‸\ny = 1\n", "alpha and", "alpha"),
+        ("x = ‸\ny = 1\n", "a.b.", "a.b"),
+        ("import ‸\nx = 1\n", "os,", "os"),
+        ("x = ‸\ny = 1\n", "1,", "1,"),
+        ("x = [‸\n    b]\n", "a +", "a +"),
+        ("x = ‸\ny = 1\n", "a  # and +", "a  # and +"),
+        ("x = ‸\ny = 1\n", "command", "command"),
+        ("x = ‸ + 1\n", "a +", "a +"),
+    ],
+)
+def test_a_line_of_python_does_not_end_where_it_must_go_on(marked, answer, left):
+    assert syntax.without_faults(answer, at(marked)).rstrip() == left
