@@ -127,6 +127,8 @@ def test_what_is_too_long_to_be_judged_in_time_is_not_shown():
         ("x = ‸\ny = 1\n", "a  # and +", "a  # and +"),
         ("x = ‸\ny = 1\n", "command", "command"),
         ("x = ‸ + 1\n", "a +", "a +"),
+        ("begin, end = ‸\ny = 1\n", "-1., 1.", "-1., 1."),
+        ("x: int = ‸\ny = 1\n", "...", "..."),
     ],
 )
 def test_a_line_of_python_does_not_end_where_it_must_go_on(marked, answer, left):
