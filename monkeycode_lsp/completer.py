@@ -222,7 +222,8 @@ class Completer:
         if model.is_here != (known is not None and known.is_here):  # what may be quoted depends on where it is
             self._requesting.gather(ask, window, model)
             asked_at = clock.now()
-        await self.gathering.ready(ask.snapshot.uri, asked_at + self.settings.context.budget_ms / 1e3)
+        # Of a short deadline, half is for the engine.
+        await self.gathering.ready(ask.snapshot.uri, min(asked_at + self.settings.context.budget_ms / 1e3, (clock.now() + until) / 2))
         log.stages.end("context")
         self._generations.make_way()
         generation = self._start(ask, window, model)

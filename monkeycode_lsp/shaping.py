@@ -126,15 +126,23 @@ class Shaping:
         asked = (generation, len(text), generation.whole, explicit)
         if self._last == asked:
             return self._cleaned
+        is_growing = not generation.whole
         if generation.finish is Finish.LENGTH or not generation.whole:
             likely = stops.broken_off(text, generation.window, generation.request.plan)
             if likely is not None:
-                text = text[: likely.at]
+                text, is_growing = text[: likely.at], False
             elif "\n" in text.strip("\n"):
-                text = text[: text.rfind("\n")]  # the last line is only a part of what it would be
+                text, is_growing = text[: text.rfind("\n")], False  # the last line is only a part of what it would be
         self._last, self._cleaned = (
             asked,
-            filters.explained(text, generation.window, plan=generation.request.plan, around=generation.request.around, explicit=explicit),
+            filters.explained(
+                text,
+                generation.window,
+                plan=generation.request.plan,
+                around=generation.request.around,
+                explicit=explicit,
+                is_growing=is_growing,
+            ),
         )
         return self._cleaned
 

@@ -90,8 +90,16 @@ def clean(text: str, window: Window, *, plan: Extent, around: Surroundings = Sur
     return explained(text, window, plan=plan, around=around, explicit=explicit).text
 
 
-def explained(text: str, window: Window, *, plan: Extent, around: Surroundings = Surroundings(), explicit: bool = False) -> Cleaned:  # noqa: B008 - frozen
-    """Like `clean`, and tells which filter took the last of it."""
+def explained(
+    text: str,
+    window: Window,
+    *,
+    plan: Extent,
+    around: Surroundings = Surroundings(),  # noqa: B008 - frozen
+    explicit: bool = False,
+    is_growing: bool = False,
+) -> Cleaned:
+    """Like `clean`, and tells which filter took the last of it.  `is_growing`: the last line is not whole, and not judged as if it were."""
     if not text.strip():
         return Cleaned("")
     for apply in FILTERS:
@@ -102,5 +110,7 @@ def explained(text: str, window: Window, *, plan: Extent, around: Surroundings =
             return Cleaned("", emptied_by=apply.__name__.replace("_", " "))
     if not window.line_after.strip():
         text = lines.limit(text, plan.max_lines).rstrip("\n")
-    text = whitespace.without_end(syntax.without_faults(text, window, around), window)
+    if not is_growing:
+        text = syntax.without_faults(text, window, around)
+    text = whitespace.without_end(text, window)
     return Cleaned(text) if text.strip() else Cleaned("", emptied_by="without parse errors")

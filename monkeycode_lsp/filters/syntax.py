@@ -46,7 +46,9 @@ _BEGINS = re.compile(
     r"(?!(?:else|elif|elsif|except|finally|catch|rescue|ensure|end|case|default|when|then|do|where)\b)[^\s)\]}#/*\"'<>|&.,;:+-]"
 )
 """A line that begins something at the left margin; what goes on with the line above does not."""
-_GOES_ON = re.compile(r"(?:[-+*/%&|^=<>@~]|(?<![\d.])\.|(?<!\w)(?:and|or|not|in|is|if|else|lambda|await|as|from|import|del|assert))[ \t]*\Z")
+_GOES_ON = re.compile(
+    r"(?:[-+*/%&|^=<>@~]|(?<![\d.])\.|(?<!\w)(?:and|or|not|in|is|if|else|lambda|await|as|from|import|del|assert))[ \t]*\Z"
+)
 _IMPORTS = re.compile(r"\s*(?:from\b.*)?\bimport\b")
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 

@@ -138,7 +138,7 @@ async def test_try_on_an_endpoint_ends_with_the_lines_that_keep_it_and_then_thos
             "remote": {"endpoints": [{"url": server.url, "model": "qwen2.5-coder", "apiKeyEnv": "NO_SUCH_KEY"}]}
         }
         assert done.stderr == "The environment variable NO_SUCH_KEY, named by --api-key-env, is not set: no key is sent.\n"
-        (home / "config").mkdir(exist_ok=True)
+        (home / "config").mkdir(parents=True, exist_ok=True)
         (home / "config" / "monkeycode.toml").write_text(kept[1], encoding="utf-8")
         again = await asyncio.to_thread(monkeycode, home, "try")  # now without a word of it
     assert again.stdout.count(">>hello(world)<<") == 3

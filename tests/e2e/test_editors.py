@@ -91,6 +91,7 @@ async def test_what_the_server_says_it_can(client):
         "monkeycode.rejected",
         "monkeycode.forget",
         "monkeycode.why",
+        "monkeycode.stats",
     ]
     assert client.answer.server_info.name == "monkeycode-lsp"
 
