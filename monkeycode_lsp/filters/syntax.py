@@ -111,7 +111,12 @@ class _Place(msgspec.Struct, frozen=True):
 
     def n_with(self, text: str) -> int | None:
         """Faults with `text` put in; None: there is no tree."""
-        return faults.count(self.before + text + self.after, self.language, cut=self.cut)
+        cut = self.cut
+        if (
+            cut.end and not cut.start and self.language == "python"
+        ):  # no block waits for a closer there: what is open at the end was opened by a bracket
+            cut = Ends(cut.start, cut.end, counts_from=len(self.before) + len(text))
+        return faults.count(self.before + text + self.after, self.language, cut=cut)
 
 
 def _places(window: Window, around: Surroundings) -> Iterator[_Place]:

@@ -18,6 +18,8 @@ class Ends(msgspec.Struct, frozen=True):
 
     start: bool = False
     end: bool = False
+    counts_from: int = 0
+    """A fault that touches the end and begins before that character counts nevertheless."""
 
 
 WHOLE = Ends()
@@ -56,7 +58,8 @@ def _found(text: str, language: str, cut: Ends, within_ms: float) -> list[Node] 
         return None
     first = _n_bytes(text[: len(text) - len(text.lstrip())]) if cut.start else -1
     last = _n_bytes(text.rstrip()) if cut.end else _n_bytes(text) + 1
-    return [node for node in _faults(tree.root_node) if node.start_byte > first and node.end_byte < last]
+    begun = _n_bytes(text[: cut.counts_from]) if cut.counts_from else 0
+    return [node for node in _faults(tree.root_node) if node.start_byte > first and (node.end_byte < last or node.start_byte < begun)]
 
 
 def _n_bytes(text: str) -> int:

@@ -114,7 +114,8 @@ def brought_in(before: str, text: str, after: str, language: str = "python") -> 
     more = max(0, within - without)
     if more or language != "python":
         return more
-    return int(_is_python(before + after) and not _is_python(before + text + after))
+    body = " pass" if text.rstrip().endswith(":") else ""  # who begins a block will write it
+    return int(_is_python(before + after) and not _is_python(before + text + body + after))
 
 
 def _is_python(text: str) -> bool:

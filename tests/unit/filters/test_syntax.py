@@ -12,7 +12,7 @@ from monkeycode_lsp.context.window import around
 from monkeycode_lsp.domain import Snapshot
 from monkeycode_lsp.filters import syntax
 from monkeycode_lsp.syntax import faults
-from tests.unit.places import at
+from tests.unit.places import at, snapshot
 
 
 @pytest.mark.parametrize(
@@ -133,3 +133,12 @@ def test_what_is_too_long_to_be_judged_in_time_is_not_shown():
 )
 def test_a_line_of_python_does_not_end_where_it_must_go_on(marked, answer, left):
     assert syntax.without_faults(answer, at(marked)).rstrip() == left
+
+
+def test_a_bracket_that_stays_open_is_a_fault_also_where_the_document_goes_on_beyond_what_is_parsed():
+    methods = "".join(f"    def f{n}(self):\n        return {n}\n\n" for n in range(2_000))
+    window = at(f"class A:\n    def f(self):\n        ‸\n\n{methods}")
+    around = surroundings.of(snapshot(f"class A:\n    def f(self):\n        ‸\n\n{methods}"), window)
+    assert around.cut_after
+    assert syntax.without_faults("await run(", window, around) == "await run"
+    assert syntax.without_faults("await run()", window, around) == "await run()"
