@@ -168,9 +168,7 @@ class Gathering:
             self._judged_at.pop((uri, is_here), None)
         for known in (self._named, self._changed):
             known.pop(uri, None)
-        task = self._running.pop(uri, None)
-        if task is not None:
-            task.cancel()
+        self._cancel(uri)
 
     def saved(self, uri: str, workspace: str, file: Path) -> None:
         """A file was written, by the editor or another program."""
@@ -196,21 +194,27 @@ class Gathering:
     def begin(self, snapshot: Snapshot, window: Window, *, scale: float, is_here: bool, explicit: bool = False) -> None:
         """Look for what helps at the cursor, unless what was chosen there is still good."""
         uri, budget = snapshot.uri, self.settings.snippet_tokens * scale
+        if budget <= 0:
+            self._cancel(uri)
+            self._chosen.pop((uri, is_here), None)
+            return
         chosen = self._chosen.get((uri, is_here))
         grows = self._grows(uri, window)
         stays = chosen is not None and chosen.line == snapshot.line and not (explicit or grows or self._changed.get(uri))
         if stays and clock.now() - self._judged_at.get((uri, is_here), -FRESH_S) < FRESH_S:
             return
+        self._cancel(uri)
+        if stays:
+            task = asyncio.create_task(self._judge_again(snapshot, is_here=is_here))
+        else:
+            task = asyncio.create_task(self._gather(snapshot, window, budget, is_here=is_here, freely=explicit or grows))
+        self._running[uri] = task
+        task.add_done_callback(lambda done: self._running.pop(uri, None) if self._running.get(uri) is done else None)
+
+    def _cancel(self, uri: str) -> None:
         running = self._running.pop(uri, None)
         if running is not None:
             running.cancel()
-        if budget > 0:
-            if stays:
-                task = asyncio.create_task(self._judge_again(snapshot, is_here=is_here))
-            else:
-                task = asyncio.create_task(self._gather(snapshot, window, budget, is_here=is_here, freely=explicit or grows))
-            self._running[uri] = task
-            task.add_done_callback(lambda done: self._running.pop(uri, None) if self._running.get(uri) is done else None)
 
     async def ready(self, uri: str, until: float) -> None:
         """Wait for what `begin` looks for, until then (of the clock) at most."""

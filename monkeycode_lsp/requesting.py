@@ -43,7 +43,7 @@ class Requesting:
     def window(self, ask: Ask, model: Model | None) -> Window:
         """What the model may see of the document."""
         counter = self._counts.at(model, ask.snapshot.language)
-        window = windows.around(ask.snapshot, self._settings.context, ask.selected, scale=self._scale.value, counter=counter)
+        window = windows.around(ask.snapshot, self._settings.context, ask.selected, scale=self._scale.window, counter=counter)
         self._counts.count_soon()
         return window
 
@@ -51,7 +51,7 @@ class Requesting:
         """Look for what helps from other places, while there is time."""
         is_here = model is not None and model.is_here
         explicit = ask.trigger is Trigger.INVOKED
-        self._gathering.begin(ask.snapshot, window, scale=self._scale.value, is_here=is_here, explicit=explicit)
+        self._gathering.begin(ask.snapshot, window, scale=self._scale.snippets, is_here=is_here, explicit=explicit)
 
     def request(self, ask: Ask, window: Window, model: Model, *, background: bool = False) -> Request:
         """For `window`; `background`: the document as it would be with a suggestion taken."""

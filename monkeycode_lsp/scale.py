@@ -12,6 +12,7 @@ _MUCH = 1.5
 """The window changes by no less: each change makes the engine read it anew."""
 _SHRINK = 0.4
 """Of a window that was too large; less than half, because the next one may use its budget better."""
+_FEW_TOKENS = 64
 _TELLING_TOKENS = 64
 """So many tokens read tell the speed."""
 
@@ -23,7 +24,9 @@ class Scale:
 
     def __init__(self, settings: config.Config, *, read_s: float = READ_S) -> None:
         wanted = settings.context
-        self._wanted_tokens = wanted.prefix_tokens + wanted.suffix_tokens + wanted.snippet_tokens
+        self._window_tokens = wanted.prefix_tokens + wanted.suffix_tokens
+        self._snippet_tokens = wanted.snippet_tokens
+        self._wanted_tokens = self._window_tokens + self._snippet_tokens
         self._max_tokens = settings.completion.max_tokens
         self._read_s = read_s
         self._model = 1.0
@@ -34,6 +37,17 @@ class Scale:
     def value(self) -> float:
         """Of the budget, at most 1."""
         return min(self._model, self._speed)
+
+    @property
+    def window(self) -> float:
+        """Of the window's budget.  What is near the cursor says more than other files do, so they give way first."""
+        return min(1.0, self.value * self._wanted_tokens / self._window_tokens)
+
+    @property
+    def snippets(self) -> float:
+        """Of the snippets' budget; 0: what is left is too little for any."""
+        left = self.value * self._wanted_tokens - self._window_tokens
+        return left / self._snippet_tokens if left >= _FEW_TOKENS else 0.0
 
     def working_on(self, uri: str) -> None:
         """The document of the newest ask."""

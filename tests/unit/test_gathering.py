@@ -336,3 +336,12 @@ async def test_a_closed_document_whose_file_is_gone_is_quoted_no_more():
             there.clear()
         here = opened(gathered, "def convert(fahrenheit):\n    # fahrenheit to celsius, the temperature\n    return (fahrenheit ‸\n")
         assert bool(await gather(gathered, here)) is is_there
+
+
+@on_virtual_time
+async def test_an_engine_that_turns_out_to_be_slow_gets_no_snippets_any_more():
+    gathered = gathering(Index(CELSIUS))
+    here = opened(gathered, HERE.replace("‸", "return to_celsius(‸"))
+    assert len(await gather(gathered, here)) == 1
+    gathered.begin(here, around(here, gathered.settings), scale=0.0, is_here=True)
+    assert gathered.current(here, is_here=True) == ()

@@ -44,3 +44,12 @@ def test_a_model_that_takes_less_is_given_less_from_then_on():
 def test_who_takes_nothing_is_asked_no_more():
     scale = Scale(SETTINGS)
     assert not scale.overflowed(ContextOverflowError("too long", limit_tokens=90))
+
+
+@pytest.mark.parametrize(
+    ("read_tokens", "window", "snippets"), [(2000, 1.0, 1.0), (1330, 1.0, 0.0), (1000, 1000 / 1300, 0.0), (650, 0.5, 0.0)]
+)
+def test_other_files_give_way_before_what_is_near_the_cursor(read_tokens, window, snippets):
+    scale = Scale(SETTINGS, read_s=1.0)
+    scale.learn(read_tokens, 1000.0)
+    assert (scale.window, scale.snippets) == (pytest.approx(window), pytest.approx(snippets))
