@@ -17,6 +17,7 @@ from monkeycode_lsp.context import comments
 from monkeycode_lsp.context.surroundings import Surroundings
 from monkeycode_lsp.domain import Window
 from monkeycode_lsp.filters import brackets
+from monkeycode_lsp.filters.indentation import n_columns
 from monkeycode_lsp.syntax import faults
 from monkeycode_lsp.syntax.faults import Ends
 
@@ -41,6 +42,8 @@ _QUOTES = {
     "swift": ('"""',),
 }
 """What begins and ends strings of several lines."""
+_FOLLOWING = 20
+"""Lines that are looked at for the next one that says anything."""
 _CONSTRUCTS = 1
 _BEGINS = re.compile(
     r"(?!(?:else|elif|elsif|except|finally|catch|rescue|ensure|end|case|default|when|then|do|where)\b)[^\s)\]}#/*\"'<>|&.,;:+-]"
@@ -83,14 +86,22 @@ def prepare(window: Window, around: Surroundings) -> None:
 
 
 def _dangles(text: str, window: Window) -> bool:
-    """Whether a line of Python ends where it must go on: the grammar takes the next line for the rest of it."""
+    """Whether a line of Python ends where it must go on, or goes on deeper where it must not: the grammar sees neither."""
     if window.language != "python" or window.line_after.strip():
         return False
     last = (text if "\n" in text else window.line_before + text).rpartition("\n")[2]
-    if not _GOES_ON.search(last) and not (last.rstrip().endswith(",") and _IMPORTS.match(last)):
+    ends_early = _GOES_ON.search(last) or (last.rstrip().endswith(",") and _IMPORTS.match(last))
+    if not ends_early and not _is_deeper(window.suffix, last):
         return False
     said = brackets.balance(window.prefix + text, "python")
     return "#" not in last and not said.unclosed and not said.n_quotes
+
+
+def _is_deeper(suffix: str, last: str) -> bool:
+    """Whether what follows a line that opens no block is indented more than it."""
+    lines = (line for line in suffix.split("\n", _FOLLOWING + 1)[1 : _FOLLOWING + 1] if line.strip() and not line.lstrip().startswith("#"))
+    following = next(lines, "")
+    return n_columns(following) > n_columns(last) and not last.rstrip().endswith((":", "\\")) and bool(last.strip())
 
 
 class _Place(msgspec.Struct, frozen=True):

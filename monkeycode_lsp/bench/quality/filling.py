@@ -114,8 +114,9 @@ def brought_in(before: str, text: str, after: str, language: str = "python") -> 
     more = max(0, within - without)
     if more or language != "python":
         return more
-    body = " pass" if text.rstrip().endswith(":") else ""  # who begins a block will write it
-    return int(_is_python(before + after) and not _is_python(before + text + body + after))
+    # Who begins a block will write it.
+    is_sound = _is_python(before + text + after) or (text.rstrip().endswith(":") and _is_python(f"{before}{text} pass{after}"))
+    return int(_is_python(before + after) and not is_sound)
 
 
 def _is_python(text: str) -> bool:

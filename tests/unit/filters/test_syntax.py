@@ -129,6 +129,10 @@ def test_what_is_too_long_to_be_judged_in_time_is_not_shown():
         ("x = ‸ + 1\n", "a +", "a +"),
         ("begin, end = ‸\ny = 1\n", "-1., 1.", "-1., 1."),
         ("x: int = ‸\ny = 1\n", "...", "..."),
+        ("def f():\n    if a:\n        b = 1\n    ‸\n        c = 2\n", "return b", ""),
+        ("def f():\n    if a:\n        b = 1\n    ‸\n        c = 2\n", "if b:", "if b:"),
+        ("def f():\n    ‸\n        # deeper\n    c = 2\n", "return b", "return b"),
+        ("x = f(\n    ‸\n        b)\n", "a,", "a,"),
     ],
 )
 def test_a_line_of_python_does_not_end_where_it_must_go_on(marked, answer, left):
