@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import driver
+from tests import driver, servers
 from tests.e2e import scene as scenes
 
 pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="module")]
@@ -157,6 +157,7 @@ def change_notebook(scene, change):
 async def test_a_cell_is_seen_between_the_others(scene):
     # continuedev/continue#1400, openlawlibrary/pygls#394
     open_notebook(scene, "df = load()", "# The *data*\nis here", "df.", "end()")
+    scene.says.script = servers.reply("head()")
     shown = await scene.ask(cell(2), 0, 3)
     before, after = shown.halves
     assert before.startswith("df = load()\n")

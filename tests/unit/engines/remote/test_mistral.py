@@ -21,7 +21,7 @@ async def test_a_request_is_this_byte_for_byte_and_usage_is_read_back() -> None:
         )
         assert not server.others
     assert "".join(chunk.text for chunk in chunks) == "a + b"
-    assert chunks[-1].usage == Usage(reused=None, read=1, generated=3)
+    assert chunks[-1].usage == Usage(reused=None, read=1, generated=3, whole=1)
 
 
 async def test_the_route_in_the_address_is_enough() -> None:
