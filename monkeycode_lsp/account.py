@@ -35,6 +35,8 @@ class Account:
         self._at = time.time()
         self._kind = OutcomeKind.FAILED
         self._reason = ""
+        self.was_unfit = False
+        """Whether the model said something, and filters left nothing of it."""
         self._window: Window | None = None
         self._shown: Suggestion | None = None
         self._generation: Generation | None = None

@@ -156,27 +156,28 @@ class Completer:
             return log.nothing(OutcomeKind.GATED, rule)
         kept = self._recalled(ask, window)
         log.stages.end("recall")
-        if ask.trigger is Trigger.INVOKED and self.settings.completion.candidates > 1:
+        if ask.trigger is Trigger.INVOKED and (kept is None or self.settings.completion.candidates > 1):
             return await self._turn.run(claim, self._offer(ask, window, kept, log))
         if kept is not None:
             return self._show(ask, window, kept, log)
         return await self._turn.run(claim, self._answer(ask, window, log))
 
     async def _offer(self, ask: Ask, window: Window, kept: Suggestion | None, log: Account) -> list[Suggestion]:
-        """The likeliest suggestion, then others to choose from, for which nobody waits much longer than for that one."""
+        """The likeliest suggestion, then others: to choose from, or where it does not fit and another try costs only time."""
         began = clock.now()
         first = self._show(ask, window, kept, log) if kept is not None else await self._answer(ask, window, log)
-        model = self._readiness.model
-        if model is None or (not first and log.has_failed):
+        model, n = self._readiness.model, self.settings.completion.candidates
+        tries_again = model is not None and not first and log.was_unfit and model.takes_background
+        if model is None or log.has_failed or (n == 1 and not tries_again):
             return first
-        n, request = self.settings.completion.candidates, self._requesting.request(ask, window, model)
+        request = self._requesting.request(ask, window, model)
         usual_s = max(clock.now() - began, self._rhythm.engine_ms / 1e3)
         drawing = candidates.drawn(
             self.engine,
             self._shaping,
             request,
             self._requesting.scope(model, ask.snapshot),
-            n=n - 1,
+            n=max(n - 1, 1),
             until=min(began + self.settings.completion.deadline_ms / 1e3, clock.now() + _CHOICE * usual_s + _CHOICE_S),
         )
         offered = candidates.ranked(first, await drawing, request, n)
@@ -246,6 +247,7 @@ class Completer:
         elif not generation.whole and not generation.running and not (explicit and generation.text):
             return log.nothing(OutcomeKind.FAILED, "The engine's answer was cut off.")
         cleaned = self._shaping.cleaned(generation, explicit=explicit)
+        log.was_unfit = bool(cleaned.emptied_by)
         log.stages.end("clean")
         found = rest(generation.window, cleaned.text, window, whole=generation.whole) if cleaned.text else None
         if found is None or not found.text:

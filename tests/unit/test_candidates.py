@@ -2,12 +2,13 @@
 
 import asyncio
 
+import msgspec
 import pytest
 
 from monkeycode_lsp import candidates
 from monkeycode_lsp.context.surroundings import Surroundings
 from monkeycode_lsp.domain import OutcomeKind, Suggestion
-from monkeycode_lsp.engines.scripted import Answer
+from monkeycode_lsp.engines.scripted import Answer, ScriptedEngine
 from monkeycode_lsp.generation import Request
 from monkeycode_lsp.stops import plan
 from tests.unit.places import at
@@ -139,3 +140,28 @@ def test_parse_errors_are_those_of_the_whole_document():
     for known, first in ((around, text), (Surroundings(), other)):
         request = Request(None, window, plan(window, "auto"), known)
         assert candidates.ranked([text], [other], request, 1) == [first]
+
+
+class Native(ScriptedEngine):
+    """An engine of this machine, which does work that nobody pays for."""
+
+    async def ready(self):
+        return msgspec.structs.replace(await super().ready(), takes_background=True)
+
+
+async def test_where_the_likeliest_does_not_fit_another_one_is_tried_by_key_on_this_machine():
+    answers = ["return total", "1 + total", "1 + total"]
+    document = "x = ‸return total\n"
+    pipeline = Pipeline(engine=Native(answers))
+    assert [suggestion.text for suggestion in await pipeline(document, invoked=True)] == ["1 + total"]
+    assert len(pipeline.engine.prompts) > 1
+    for engine, invoked in ((Native(answers), False), (ScriptedEngine(answers), True)):
+        pipeline = Pipeline(engine=engine)
+        assert await pipeline(document, invoked=invoked) == []
+        assert len(pipeline.engine.prompts) == 1
+
+
+async def test_where_the_model_says_nothing_nothing_else_is_tried():
+    pipeline = Pipeline(engine=Native(["", "1"]))
+    assert await pipeline("x = ‸\n", invoked=True) == []
+    assert len(pipeline.engine.prompts) == 1
