@@ -43,8 +43,8 @@ from monkeycode_lsp.turn import Turn
 
 logger = logging.getLogger(__name__)
 
-_CHOICE, _CHOICE_S = 2.0, 0.3
-"""Others to choose from are waited for so many times as long as the likeliest one, and a little longer."""
+_CHOICE, _A_LITTLE = 2.0, 0.1
+"""Others to choose from are waited for so many times as long as the likeliest one, and for such a share of the deadline."""
 _ON_ITS_WAY_S = 0.0003
 """By then the request has left for the engine, and there is time until the answer."""
 _START_S = 10.0
@@ -171,14 +171,14 @@ class Completer:
         if model is None or log.has_failed or (n == 1 and not tries_again):
             return first
         request = self._requesting.request(ask, window, model)
-        usual_s = max(clock.now() - began, self._rhythm.engine_ms / 1e3)
+        deadline_s, usual_s = self.settings.completion.deadline_ms / 1e3, max(clock.now() - began, self._rhythm.engine_ms / 1e3)
         drawing = candidates.drawn(
             self.engine,
             self._shaping,
             request,
             self._requesting.scope(model, ask.snapshot),
             n=max(n - 1, 1),
-            until=min(began + self.settings.completion.deadline_ms / 1e3, clock.now() + _CHOICE * usual_s + _CHOICE_S),
+            until=min(began + deadline_s, clock.now() + _CHOICE * usual_s + _A_LITTLE * deadline_s),
         )
         offered = candidates.ranked(first, await drawing, request, n)
         log.stages.end("candidates")

@@ -89,12 +89,27 @@ def _dangles(text: str, window: Window) -> bool:
     """Whether a line of Python ends where it must go on, or goes on deeper where it must not: the grammar sees neither."""
     if window.language != "python" or window.line_after.strip():
         return False
+    if _is_too_deep(text, window):
+        return True
     last = (text if "\n" in text else window.line_before + text).rpartition("\n")[2]
     ends_early = _GOES_ON.search(last) or (last.rstrip().endswith(",") and _IMPORTS.match(last))
     if not ends_early and not _is_deeper(window.suffix, last):
         return False
     said = brackets.balance(window.prefix + text, "python")
     return "#" not in last and not said.unclosed and not said.n_quotes
+
+
+def _is_too_deep(text: str, window: Window) -> bool:
+    """Whether the first line is indented more than the one above, which opens no block."""
+    if window.line_before.strip():
+        return False
+    first = next((line for line in (window.line_before + text).split("\n") if line.strip()), "")
+    lines = window.prefix.rsplit("\n", _FOLLOWING + 1)[1:-1]
+    above = next((line for line in reversed(lines) if line.strip() and not line.lstrip().startswith("#")), "")
+    if not above or n_columns(first) <= n_columns(above) or above.rstrip().endswith((":", "\\")):
+        return False
+    said = brackets.balance(window.prefix, "python")
+    return "#" not in above and not said.unclosed and not said.n_quotes
 
 
 def _is_deeper(suffix: str, last: str) -> bool:

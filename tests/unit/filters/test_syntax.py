@@ -133,6 +133,10 @@ def test_what_is_too_long_to_be_judged_in_time_is_not_shown():
         ("def f():\n    if a:\n        b = 1\n    ‸\n        c = 2\n", "if b:", "if b:"),
         ("def f():\n    ‸\n        # deeper\n    c = 2\n", "return b", "return b"),
         ("x = f(\n    ‸\n        b)\n", "a,", "a,"),
+        ("def f():\n    a = 1\n‸\n    return a\n", "        a += 1", ""),
+        ("def f():\n    a = 1\n‸\n    return a\n", "    a += 1", "    a += 1"),
+        ("def f():\n    if a:\n‸\n    return a\n", "        a += 1", "        a += 1"),
+        ("x = f(\n    a,\n‸\n)\n", "        b,", "        b,"),
     ],
 )
 def test_a_line_of_python_does_not_end_where_it_must_go_on(marked, answer, left):
