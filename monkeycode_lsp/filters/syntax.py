@@ -42,6 +42,7 @@ _QUOTES = {
     "swift": ('"""',),
 }
 """What begins and ends strings of several lines."""
+_REACH = 2_000
 _FOLLOWING = 20
 """Lines that are looked at for the next one that says anything."""
 _CONSTRUCTS = 1
@@ -93,7 +94,7 @@ def _dangles(text: str, window: Window) -> bool:
         return True
     last = (text if "\n" in text else window.line_before + text).rpartition("\n")[2]
     ends_early = _GOES_ON.search(last) or (last.rstrip().endswith(",") and _IMPORTS.match(last))
-    if not ends_early and not _is_deeper(window.suffix, last):
+    if not ends_early and not _is_deeper(window.suffix, last) and not _is_uneven(text, window):
         return False
     said = brackets.balance(window.prefix + text, "python")
     return "#" not in last and not said.unclosed and not said.n_quotes
@@ -112,10 +113,28 @@ def _is_too_deep(text: str, window: Window) -> bool:
     return "#" not in above and not said.unclosed and not said.n_quotes
 
 
+def _said_next(suffix: str) -> str:
+    """The next line that says anything."""
+    lines = suffix.split("\n", _FOLLOWING + 1)[1 : _FOLLOWING + 1]
+    return next((line for line in lines if line.strip() and not line.lstrip().startswith("#")), "")
+
+
+def _is_uneven(text: str, window: Window) -> bool:
+    """Whether what follows goes back to a column at which no block stands."""
+    lines = (window.prefix[-_REACH:] + text).split("\n")
+    if any(quote in line for line in lines for quote in _QUOTES["python"]):
+        return False  # columns inside a string say nothing
+    following = n_columns(_said_next(window.suffix))
+    columns: list[int] = []
+    for line in reversed([line for line in lines[1:] if line.strip() and not line.lstrip().startswith("#")]):
+        if not columns or n_columns(line) < columns[-1]:
+            columns.append(n_columns(line))
+    return bool(columns) and columns[-1] < following < columns[0] and following not in columns
+
+
 def _is_deeper(suffix: str, last: str) -> bool:
     """Whether what follows a line that opens no block is indented more than it."""
-    lines = (line for line in suffix.split("\n", _FOLLOWING + 1)[1 : _FOLLOWING + 1] if line.strip() and not line.lstrip().startswith("#"))
-    following = next(lines, "")
+    following = _said_next(suffix)
     return n_columns(following) > n_columns(last) and not last.rstrip().endswith((":", "\\")) and bool(last.strip())
 
 

@@ -137,6 +137,9 @@ def test_what_is_too_long_to_be_judged_in_time_is_not_shown():
         ("def f():\n    a = 1\n‸\n    return a\n", "    a += 1", "    a += 1"),
         ("def f():\n    if a:\n‸\n    return a\n", "        a += 1", "        a += 1"),
         ("x = f(\n    a,\n‸\n)\n", "        b,", "        b,"),
+        ("def f():\n    if a:\n‸\n            c = 1\n    return a\n", "                b = 1", ""),
+        ("def f():\n    if a:\n‸\n            c = 1\n    return a\n", "            b = 1", "            b = 1"),
+        ("def f():\n    if a:\n        if b:\n‸\n    return a\n", "            b = 1", "            b = 1"),
     ],
 )
 def test_a_line_of_python_does_not_end_where_it_must_go_on(marked, answer, left):
