@@ -121,9 +121,8 @@ def _said_next(suffix: str) -> str:
 
 def _is_uneven(text: str, window: Window) -> bool:
     """Whether what follows goes back to a column at which no block stands."""
-    lines = (window.prefix[-_REACH:] + text).split("\n")
-    if any(quote in line for line in lines for quote in _QUOTES["python"]):
-        return False  # columns inside a string say nothing
+    known = window.prefix[-_REACH:] + text
+    lines = known[max(known.rfind(quote) for quote in _QUOTES["python"]) + 1 :].split("\n")  # columns inside a string say nothing
     following = n_columns(_said_next(window.suffix))
     columns: list[int] = []
     for line in reversed([line for line in lines[1:] if line.strip() and not line.lstrip().startswith("#")]):
