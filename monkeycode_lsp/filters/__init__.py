@@ -53,6 +53,7 @@ FILTERS: tuple[Filter, ...] = (
     brackets.without_extra_closers,
     indentation.without_given_lead,
     indentation.in_own_kind,
+    indentation.as_deep_as_what_follows,
     whitespace.without_end,
 )
 """In order: what is no text, what is no code, what is there already, what is out of shape."""

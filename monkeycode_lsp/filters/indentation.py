@@ -12,6 +12,8 @@ from monkeycode_lsp.domain import Window
 _LEAD = re.compile(r"^[ \t]+(?=[^\s*])", re.MULTILINE)
 _OPENS = re.compile(r"(?:[:{(\[]|=>|->|\bdo|\bthen)\s*\Z")
 _TAB_WIDTH = 4
+_NEAR = 8
+"""Lines that are looked at for the next one that is not blank."""
 
 
 def n_columns(line: str, unit: int = _TAB_WIDTH) -> int:
@@ -40,6 +42,21 @@ def without_given_lead(text: str, window: Window) -> str:
     if not lead or n_columns(before) + n_columns(lead) == _expected(window):
         return text
     return text.lstrip(" \t")
+
+
+def as_deep_as_what_follows(text: str, window: Window) -> str:
+    """One statement of Python in an empty line: what follows it belongs to the same block, unless it opens one itself."""
+    line = text.strip("\n")
+    if window.language != "python" or window.line_before or window.line_after.strip() or "\n" in line or not line.strip():
+        return text
+    following = next((other for other in window.suffix.split("\n", _NEAR)[1:_NEAR] if other.strip()), "")
+    if (
+        n_columns(following) <= n_columns(line)
+        or line.rstrip().endswith((":", "\\", ",", "(", "[", "{"))
+        or following.lstrip().startswith("#")
+    ):
+        return text
+    return following[: len(following) - len(following.lstrip(" \t"))] + line.lstrip(" \t")
 
 
 def _expected(window: Window) -> int:
