@@ -100,10 +100,6 @@ class Redaction(msgspec.Struct, frozen=True):
             return text[: stray.start()]
         return text if whole else text[: len(text) - self._n_begun(answer[at:])]
 
-    def holds(self, text: str) -> bool:
-        """Whether a restored text has one of the secrets in it."""
-        return any(placeholder.secret in text for placeholder in self.hidden)
-
     def _n_begun(self, text: str) -> int:
         """Characters at its end with which a placeholder begins."""
         longest = min(len(text), max(placeholder.n_sign for placeholder in self.hidden) - 1)

@@ -52,8 +52,6 @@ def test_what_the_model_copies_is_restored():
     redaction = REDACTOR.redact(LINE, "")
     hidden = redaction.before.split('"')[1]
     assert redaction.restore(f'x = "{hidden}"', whole=True) == f'x = "{RANDOM}"'
-    assert redaction.holds(redaction.restore(hidden, whole=True))
-    assert not redaction.holds("x = 1")
 
 
 def test_a_placeholder_that_the_model_shortens_or_that_is_cut_off_is_restored_whole():
