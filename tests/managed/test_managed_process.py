@@ -196,9 +196,9 @@ async def test_a_host_that_is_killed_while_it_loads_takes_its_server_with_it(mak
     loading = asyncio.create_task(engine.ready())
     await notes.until("started")
     ((_, note),) = registry.all_notes()
-    await engine.aclose()
     os.kill(note.pid, signal.SIGKILL)
     await gone(notes.pids[0], within_s=2)
+    await engine.aclose()
     await asyncio.wait([loading])
 
 
