@@ -9,9 +9,10 @@ import pytest
 pytest.importorskip("llama_cpp", reason="needs the native engine")
 
 from monkeycode_lsp import config
-from monkeycode_lsp.bench import engine, quant
+from monkeycode_lsp.bench import engine
 from monkeycode_lsp.bench.engine_report import DIRECT, OURS
 from monkeycode_lsp.bench.engine_stage import QUICK
+from monkeycode_lsp.bench.quality import quant
 
 pytestmark = [pytest.mark.model, pytest.mark.native]
 
