@@ -15,8 +15,8 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from monkeycode_lsp.context.place import Place
-from monkeycode_lsp.context.similar import family
 from monkeycode_lsp.domain import Snippet
+from monkeycode_lsp.syntax.language_ids import family
 from monkeycode_lsp.text import lf
 
 MOST_DOCUMENTS = 20

@@ -15,6 +15,7 @@ import msgspec
 from monkeycode_lsp.context import words
 from monkeycode_lsp.context.place import Place
 from monkeycode_lsp.domain import Snippet, Window
+from monkeycode_lsp.syntax.language_ids import family
 from monkeycode_lsp.text import lf
 
 STEP_LINES = 10
@@ -35,23 +36,6 @@ _LEAST = 0.12
 _LEAST_FOREIGN = 0.4
 """A chunk of another language must be much alike."""
 _SIZE_MATTERS = 0.5
-
-_SAME = {
-    "javascriptreact": "javascript",
-    "typescript": "javascript",
-    "typescriptreact": "javascript",
-    "vue": "javascript",
-    "svelte": "javascript",
-    "cpp": "c",
-    "objective-c": "c",
-    "objective-cpp": "c",
-    "kotlin": "java",
-    "scala": "java",
-    "bash": "shellscript",
-    "zsh": "shellscript",
-    "less": "css",
-    "scss": "css",
-}
 
 
 class Chunked(msgspec.Struct, frozen=True):
@@ -178,8 +162,3 @@ def _best(scored: Iterable[tuple[float, int, int]], documents: Sequence[Chunked]
         if len(best) == most:
             break
     return best
-
-
-def family(language: str) -> str:
-    """One name for languages whose code is much the same."""
-    return _SAME.get(language, language)

@@ -16,9 +16,10 @@ from typing import Literal
 
 import msgspec
 
-from monkeycode_lsp.index import importing, languages, store
+from monkeycode_lsp.index import importing, store
 from monkeycode_lsp.symbols import modules
 from monkeycode_lsp.symbols.model import Import, Kind
+from monkeycode_lsp.syntax.language_ids import family
 
 _MOST_NAMES = 64
 _MOST_BESIDE = 256
@@ -121,7 +122,7 @@ class Finder:
         wanted = [name for name in dict.fromkeys(names) if name != module][:_MOST_NAMES]
         half = self._until - self._longest_s / 2  # the rest is for the names
         near = importing.near(db, imported, frozenset(wanted), path, language, is_late=lambda: time.monotonic() > half)
-        group = languages.group(language)
+        group = family(language)
         is_packaged = group in _PACKAGED
         asking = _Asking(group, near.ranks, path, is_packaged, _beside(db, path) if is_packaged else ())
         found: list[_Spot] = []
@@ -207,7 +208,7 @@ def _scored(rows: Sequence[_Row], asking: _Asking, position: int, *, n_same: int
 
 def _offered(db: sqlite3.Connection, name: str, imported: Sequence[Import], path: str, language: str) -> list[Definition]:
     """What the module offers, file by file."""
-    group = languages.group(language)
+    group = family(language)
     files = importing.of_module(db, modules.imported_as(name, imported, group), path, language)
     offered = []
     for id_, of in files:

@@ -25,6 +25,7 @@ from monkeycode_lsp.index.walk import Cut, Folder, Found
 from monkeycode_lsp.index.wire import Limits
 from monkeycode_lsp.symbols import extraction, imports
 from monkeycode_lsp.symbols.model import Symbol
+from monkeycode_lsp.syntax.language_ids import family
 
 logger = logging.getLogger(__name__)
 
@@ -248,7 +249,7 @@ class Indexer:
 def _empty(found: Found) -> Entry:
     """A file in which nothing is looked for."""
     language = languages.of(found.path)
-    return Entry(found.path, found.size, found.mtime_ns, b"", language, languages.group(language), found.level)
+    return Entry(found.path, found.size, found.mtime_ns, b"", language, family(language), found.level)
 
 
 def _without_secrets(symbol: Symbol) -> Symbol:

@@ -1,4 +1,4 @@
-"""Which language a file is written in, by its name, and which languages call each other (pure)."""
+"""Which language a file is written in, by its name (pure)."""
 
 from __future__ import annotations
 
@@ -28,27 +28,8 @@ _ENDINGS = {
     "julia": "jl",
 }
 _LANGUAGE = {f".{ending}": language for language, endings in _ENDINGS.items() for ending in endings.split()}
-_GROUP = {
-    "javascriptreact": "javascript",
-    "typescript": "javascript",
-    "typescriptreact": "javascript",
-    "vue": "javascript",
-    "svelte": "javascript",
-    "cpp": "c",
-    "objective-c": "c",
-    "objective-cpp": "c",
-    "cuda-cpp": "c",
-    "kotlin": "java",
-    "scala": "java",
-    "bash": "shellscript",
-}
 
 
 def of(path: str) -> str:
     """The LSP language identifier; empty: a language in which nothing is looked for."""
     return _LANGUAGE.get(PurePosixPath(path).suffix.lower(), "")
-
-
-def group(language: str) -> str:
-    """The same for languages whose files use each other's definitions."""
-    return _GROUP.get(language, language)

@@ -50,7 +50,14 @@ _OTHERS = {
     "git-rebase": "gitrebase",
     "plaintext": "text txt plain fundamental",
 }
+_FAMILIES = {
+    "javascript": "javascriptreact typescript typescriptreact vue svelte",
+    "c": "cpp objective-c objective-cpp cuda-cpp",
+    "java": "kotlin scala",
+    "css": "less scss",
+}
 _CANONICAL = {other: language for language, others in _OTHERS.items() for other in others.split()}
+_FAMILY = {member: family for family, members in _FAMILIES.items() for member in members.split()}
 
 
 def canonical(language: str) -> str:
@@ -58,3 +65,8 @@ def canonical(language: str) -> str:
     plain = language.strip().lower()
     plain = plain.removesuffix("-mode").removesuffix("-ts")
     return _CANONICAL.get(plain, plain)
+
+
+def family(language: str) -> str:
+    """The same for languages (by their own identifiers) whose files use each other's definitions and read alike."""
+    return _FAMILY.get(language, language)
